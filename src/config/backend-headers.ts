@@ -1,0 +1,34 @@
+/** Which headers to a backend are the gateway's own business, so that the file cannot set them. */
+
+const SET_BY_GATEWAY = 'the gateway sets this header itself';
+const OF_THE_CONNECTION = 'this header belongs to a single connection';
+
+/** Names in lower case; the reason is what the warning says. */
+const OWNED: Readonly<Record<string, string>> = {
+  accept: SET_BY_GATEWAY,
+  'accept-encoding': SET_BY_GATEWAY,
+  'content-type': SET_BY_GATEWAY,
+  'content-length': SET_BY_GATEWAY,
+  'last-event-id': SET_BY_GATEWAY,
+  'mcp-method': SET_BY_GATEWAY,
+  'mcp-name': SET_BY_GATEWAY,
+  'mcp-protocol-version': SET_BY_GATEWAY,
+  'mcp-session-id': SET_BY_GATEWAY,
+  host: `${SET_BY_GATEWAY}; to change it use backend.hostHeader`,
+  // RFC 9110 section 7.6.1.
+  connection: OF_THE_CONNECTION,
+  expect: OF_THE_CONNECTION,
+  'keep-alive': OF_THE_CONNECTION,
+  'proxy-connection': OF_THE_CONNECTION,
+  te: OF_THE_CONNECTION,
+  trailer: OF_THE_CONNECTION,
+  'transfer-encoding': OF_THE_CONNECTION,
+  upgrade: OF_THE_CONNECTION,
+};
+
+/** Why a header of this name is not sent; undefined if it is. */
+export function ownedHeaderReason(name: string): string | undefined {
+  const lower = name.toLowerCase();
+  if (lower.startsWith('mcp-param-')) return SET_BY_GATEWAY;
+  return Object.hasOwn(OWNED, lower) ? OWNED[lower] : undefined;
+}

@@ -1,0 +1,95 @@
+/** From the file, valid and with its defaults, to the frozen {@link Config}. */
+
+import { ownedHeaderReason } from './backend-headers.js';
+import type { RawConfig, RawRoute } from './raw.js';
+import type { Config, RouteConfig } from './types.js';
+import { parseDuration, parseSize } from './units.js';
+
+/** `raw` has passed the schema and the rules. */
+export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config {
+  const { listen, limits } = raw;
+  return deepFreeze({
+    listen: {
+      host: listen.host,
+      port: listen.port,
+      allowedHosts: listen.allowedHosts.map((host) => host.toLowerCase()),
+      allowedOrigins: listen.allowedOrigins.map(serializedOrigin),
+    },
+    ...(raw.publicUrl !== undefined && { publicUrl: raw.publicUrl.replace(/\/+$/, '') }),
+    sealKeys: [...raw.sealKeys],
+    keepAliveMs: milliseconds(raw.keepAlive),
+    log: { level: raw.log.level },
+    limits: {
+      bodyBytes: bytes(limits.body),
+      resultBytes: bytes(limits.result),
+      rounds: limits.rounds,
+      listeners: limits.listeners,
+      sessions: limits.sessions,
+      exchanges: limits.exchanges,
+    },
+    routes: raw.routes.map(buildRoute),
+    warnings: [...warnings],
+  });
+}
+
+function buildRoute({ path, backend, sessions, questions, timeouts }: RawRoute): RouteConfig {
+  return {
+    path,
+    backend: {
+      url: backend.url,
+      era: backend.era,
+      leg: backend.leg,
+      transport: backend.transport,
+      headers: sentHeaders(backend.headers),
+      ...(backend.hostHeader !== undefined && { hostHeader: backend.hostHeader }),
+      authorization: backend.authorization,
+    },
+    sessions: { isolation: sessions.isolation, max: sessions.max, idleMs: milliseconds(sessions.idle) },
+    questions: {
+      timeoutMs: milliseconds(questions.timeout),
+      roots: questions.roots,
+      maxParked: questions.maxParked,
+      maxParkedPerPrincipal: questions.maxParkedPerPrincipal,
+    },
+    timeouts: {
+      connectMs: milliseconds(timeouts.connect),
+      probeMs: milliseconds(timeouts.probe),
+      idleMs: milliseconds(timeouts.idle),
+      totalMs: milliseconds(timeouts.total),
+    },
+  };
+}
+
+function sentHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers)
+      .filter(([name]) => ownedHeaderReason(name) === undefined)
+      .map(([name, value]) => [name.toLowerCase(), value]),
+  );
+}
+
+/** As browsers write it: lower case, without the default port of the scheme. */
+function serializedOrigin(text: string): string {
+  return /^https?:/i.test(text) && URL.canParse(text) ? new URL(text).origin : text.toLowerCase();
+}
+
+function milliseconds(text: string): number {
+  return checked(parseDuration(text), text);
+}
+
+function bytes(value: string | number): number {
+  return checked(parseSize(value), value);
+}
+
+function checked(parsed: number | undefined, value: string | number): number {
+  if (parsed === undefined) throw new TypeError(`not validated: ${value}`);
+  return parsed;
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) {
+    for (const child of Object.values(value)) deepFreeze(child);
+    Object.freeze(value);
+  }
+  return value;
+}

@@ -1,0 +1,28 @@
+/** The file as written, once it has passed the schema and the defaults are in: units are still text. */
+
+import type { BackendConfig, ListenConfig, LogLevel, QuestionsConfig, RouteSessionsConfig } from './types.js';
+
+export interface RawConfig {
+  listen: ListenConfig;
+  publicUrl?: string;
+  sealKeys: string[];
+  keepAlive: string;
+  log: { level: LogLevel };
+  limits: {
+    body: string | number;
+    result: string | number;
+    rounds: number;
+    listeners: number;
+    sessions: number;
+    exchanges: number;
+  };
+  routes: RawRoute[];
+}
+
+export interface RawRoute {
+  path: string;
+  backend: BackendConfig;
+  sessions: Pick<RouteSessionsConfig, 'isolation' | 'max'> & { idle: string };
+  questions: Omit<QuestionsConfig, 'timeoutMs'> & { timeout: string };
+  timeouts: { connect: string; probe: string; idle: string; total: string };
+}

@@ -1,0 +1,100 @@
+/** What a schema cannot say: URLs, keys that exclude each other, and what is valid but probably not meant. */
+
+import { ownedHeaderReason } from './backend-headers.js';
+import type { ConfigDocument } from './document.js';
+import { pathText, type Segment, valueAt } from './problems.js';
+import { expectedText } from './schema.js';
+
+/** Paths that the gateway answers itself, with what for. */
+const RESERVED_PATHS: readonly (readonly [RegExp, string])[] = [
+  [/^\/healthz\/?$/, 'where the gateway says that it lives'],
+  [/^\/\.well-known(\/|$)/, 'for metadata of the gateway'],
+];
+
+/** Reports what breaks the rules in the parts of `document.data` that are of the right type. */
+export function checkRules(document: ConfigDocument): void {
+  checkUrl(document, ['publicUrl'], { query: false });
+  warnOfMissingSealKeys(document);
+  const routes = valueAt(document.data, ['routes']);
+  if (!Array.isArray(routes)) return;
+  checkPaths(document, routes.length);
+  for (let i = 0; i < routes.length; i++) {
+    const backend: Segment[] = ['routes', i, 'backend'];
+    checkUrl(document, [...backend, 'url'], { query: true });
+    checkHeaders(document, [...backend, 'headers']);
+    checkLeg(document, backend);
+  }
+}
+
+function checkUrl(document: ConfigDocument, segments: readonly Segment[], allow: { query: boolean }): void {
+  const text = valueAt(document.data, segments);
+  if (typeof text !== 'string' || text === '') return;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:\/\//i.test(text)) document.report(segments, expectedText(segments));
+  else if (url.username !== '' || url.password !== '') {
+    document.report(segments, 'a URL without credentials (send them with backend.headers: Authorization)');
+  } else if (url.hash !== '') document.report(segments, 'a URL without a fragment (#…)');
+  else if (url.search !== '' && !allow.query) document.report(segments, 'a URL without a query (?…)');
+}
+
+function warnOfMissingSealKeys(document: ConfigDocument): void {
+  const keys = valueAt(document.data, ['sealKeys']);
+  if (!Array.isArray(keys) || keys.length > 0) return;
+  document.warn(
+    [],
+    'no sealKeys: sessions of clients end when the gateway restarts, and replicas cannot serve the sessions of each ' +
+      'other (make a key with: openssl rand -base64 32)',
+  );
+}
+
+function checkPaths(document: ConfigDocument, count: number): void {
+  const taken = new Map<string, Segment[]>();
+  for (let i = 0; i < count; i++) {
+    const segments: Segment[] = ['routes', i, 'path'];
+    const path = valueAt(document.data, segments);
+    if (typeof path !== 'string' || isReported(document, segments)) continue;
+    const reserved = RESERVED_PATHS.find(([pattern]) => pattern.test(path));
+    if (reserved !== undefined) document.report(segments, `another path; this one is ${reserved[1]}`);
+    else if (/(^|\/)\.\.?(\/|$)/.test(path))
+      document.report(segments, 'a path without . and .. between slashes');
+    // HTTP clients and proxies add and drop a slash at the end, so that two such paths could not be told apart.
+    const canonical = path.replace(/\/$/, '');
+    const first = taken.get(canonical);
+    if (first === undefined) taken.set(canonical, segments);
+    else
+      document.report(segments, `a path of its own for each route; ${pathText(first)} has this one already`);
+  }
+}
+
+function checkHeaders(document: ConfigDocument, segments: readonly Segment[]): void {
+  const headers = valueAt(document.data, segments);
+  if (typeof headers !== 'object' || headers === null) return;
+  const seen = new Map<string, string>();
+  for (const name of Object.keys(headers)) {
+    const reason = ownedHeaderReason(name);
+    if (reason !== undefined) document.warn([...segments, name], `not sent: ${reason}`);
+    const first = seen.get(name.toLowerCase());
+    if (first === undefined) seen.set(name.toLowerCase(), name);
+    else {
+      document.report([...segments, name], `each header once; ${first} is the same name`, {
+        found: `the header ${name} a second time`,
+        at: 'key',
+      });
+    }
+  }
+}
+
+/** A pinned era has no other leg. */
+function checkLeg(document: ConfigDocument, backend: readonly Segment[]): void {
+  const era = valueAt(document.data, [...backend, 'era']);
+  const leg = valueAt(document.data, [...backend, 'leg']);
+  if (typeof era !== 'string' || era === 'auto' || (leg !== 'legacy' && leg !== 'modern')) return;
+  const pinned = era === 'modern' || era >= '2026' ? 'modern' : 'legacy';
+  if (pinned !== leg && !isReported(document, [...backend, 'era'])) {
+    document.report([...backend, 'leg'], `auto or ${pinned}, since backend.era is ${era}`);
+  }
+}
+
+function isReported(document: ConfigDocument, segments: readonly Segment[]): boolean {
+  return document.isBroken(segments) || document.problems.some(({ path }) => path === pathText(segments));
+}

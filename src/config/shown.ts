@@ -1,0 +1,35 @@
+/** What an error message may show of a value: enough to find it, and never a secret. */
+
+import { placeholderNames } from './interpolate.js';
+import { type Segment, valueAt } from './problems.js';
+
+const MAX_SHOWN = 80;
+
+/**
+ * Names the value at `segments`: text in quotes, kinds in words. A value that came from outside of the file is shown as
+ * it is written there (`source`); of headers and seal keys only the names of the placeholders are.
+ */
+export function foundText(data: unknown, segments: readonly Segment[], source: string | undefined): string {
+  const value = valueAt(data, segments);
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'an empty value';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
+  if (value instanceof Date || value instanceof Uint8Array) return 'a value of a special YAML type';
+  if (typeof value === 'object') return 'a mapping';
+  if (isSecret(segments)) {
+    const names = source === undefined ? '' : placeholderNames(source);
+    return names === '' ? `a ${typeof value} that is not shown here` : names;
+  }
+  if (typeof value !== 'string' && source === undefined) return String(value);
+  return quoted(source ?? String(value));
+}
+
+/** The text in quotes, cut to a readable length, without the credentials and the query of a URL. */
+export function quoted(text: string): string {
+  const safe = text.replace(/\/\/[^/\s]*@/g, '//…@').replace(/(:\/\/[^\s?]*)\?.*$/s, '$1?…');
+  return JSON.stringify(safe.length > MAX_SHOWN ? `${safe.slice(0, MAX_SHOWN)}…` : safe);
+}
+
+function isSecret(segments: readonly Segment[]): boolean {
+  return segments[0] === 'sealKeys' || segments[3] === 'headers';
+}

@@ -1,0 +1,103 @@
+/**
+ * The configuration as the rest of the gateway sees it: defaults filled in, durations in milliseconds, sizes in bytes,
+ * frozen to the leaves. What each key means to the person who writes the file is told in `config/eragate.schema.json`.
+ */
+
+/** The dated revisions that a backend can be pinned to. */
+export const CONFIG_REVISIONS = [
+  '2024-11-05',
+  '2025-03-26',
+  '2025-06-18',
+  '2025-11-25',
+  '2026-07-28',
+] as const;
+
+export type ConfigRevision = (typeof CONFIG_REVISIONS)[number];
+
+/** How the era of a backend is known: found out (`auto`), or pinned to an era or to one revision of it. */
+export type EraSetting = 'auto' | 'legacy' | 'modern' | ConfigRevision;
+
+/** Which leg of a backend that speaks both eras is used; `auto` takes the one that needs the least translation. */
+export type LegSetting = 'auto' | 'legacy' | 'modern';
+
+export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
+
+export interface Config {
+  readonly listen: ListenConfig;
+  /** What clients type to reach the gateway, without a trailing slash. */
+  readonly publicUrl?: string;
+  /** The first seals, all open. Empty: a random key for the life of the process. */
+  readonly sealKeys: readonly string[];
+  /** Pause between comments on a quiet event stream. */
+  readonly keepAliveMs: number;
+  readonly log: { readonly level: LogLevel };
+  readonly limits: LimitsConfig;
+  /** At least one; no two with one path. */
+  readonly routes: readonly RouteConfig[];
+  /** What is valid but probably not meant; one line each, with file, line and column. */
+  readonly warnings: readonly string[];
+}
+
+export interface ListenConfig {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** Lower-case `host` or `host:port`. */
+  readonly allowedHosts: readonly string[];
+  /** Serialized origins (`https://app.example.com`, lower case, no default port) or `null`. */
+  readonly allowedOrigins: readonly string[];
+}
+
+export interface LimitsConfig {
+  readonly bodyBytes: number;
+  readonly resultBytes: number;
+  /** Rounds of questions in one call. */
+  readonly rounds: number;
+  readonly listeners: number;
+  readonly sessions: number;
+  readonly exchanges: number;
+}
+
+export interface RouteConfig {
+  /** Begins with a slash. */
+  readonly path: string;
+  readonly backend: BackendConfig;
+  readonly sessions: RouteSessionsConfig;
+  readonly questions: QuestionsConfig;
+  readonly timeouts: TimeoutsConfig;
+}
+
+export interface BackendConfig {
+  /** http or https, without credentials and fragment. */
+  readonly url: string;
+  readonly era: EraSetting;
+  readonly leg: LegSetting;
+  readonly transport: 'auto' | 'streamable-http';
+  /** Names in lower case; headers that the gateway sets itself are not among them. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Sent as `Host` in place of the authority of `url`. */
+  readonly hostHeader?: string;
+  /** What happens to the caller's `Authorization`. */
+  readonly authorization: 'forward' | 'drop';
+}
+
+export interface RouteSessionsConfig {
+  /** `call` opens a backend session for every call; `principal` shares them among the calls of one principal. */
+  readonly isolation: 'principal' | 'call';
+  readonly max: number;
+  readonly idleMs: number;
+}
+
+export interface QuestionsConfig {
+  readonly timeoutMs: number;
+  readonly roots: 'off' | 'cached' | 'ask';
+  readonly maxParked: number;
+  readonly maxParkedPerPrincipal: number;
+}
+
+export interface TimeoutsConfig {
+  readonly connectMs: number;
+  readonly probeMs: number;
+  readonly idleMs: number;
+  readonly totalMs: number;
+}

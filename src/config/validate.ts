@@ -1,0 +1,128 @@
+/** The file against its schema, with each violation told in the words of the schema at its place in the file. */
+
+import type { ErrorObject } from 'ajv/dist/2020.js';
+import type { ConfigDocument } from './document.js';
+import { nearest } from './nearest.js';
+import { pathText, type Segment, segmentsOf, valueAt } from './problems.js';
+import { configSchema, expectedText, placesOfKey, schemaAt } from './schema.js';
+import { parseDuration, parseSize } from './units.js';
+
+const STDIO_HINT =
+  'servers on stdio cannot be reached in this version; serve it over Streamable HTTP and give its url';
+const HTTP_SSE_HINT = 'HTTP+SSE cannot be reached in this version, only Streamable HTTP';
+
+/** Keys that other gateways, or later versions of this one, have. */
+const KEY_HINTS: Readonly<Record<string, string>> = {
+  command: STDIO_HINT,
+  args: STDIO_HINT,
+  env: STDIO_HINT,
+  cwd: STDIO_HINT,
+  cache: 'results are not cached in this version',
+};
+
+/** Values of `transport` that other gateways, or later versions of this one, have. */
+const TRANSPORT_HINTS: Readonly<Record<string, string>> = {
+  stdio: STDIO_HINT,
+  'http-sse': HTTP_SSE_HINT,
+  sse: HTTP_SSE_HINT,
+};
+
+/** Validates `document.data`, fills in the defaults in place and reports every violation to the document. */
+export function validateAgainstSchema(document: ConfigDocument): void {
+  const { validate } = configSchema();
+  if (!validate(document.data) && fillInNumbers(document, validate.errors ?? [])) validate(document.data);
+  const seen = new Set<string>();
+  for (const error of validate.errors ?? []) {
+    const segments = segmentsOf(error.instancePath, document.data);
+    const reportError = REPORTERS[error.keyword] ?? reportValue;
+    const key = `${error.instancePath} ${reportError === reportValue ? '' : JSON.stringify(error.params)}`;
+    // Several keywords may object to one value, and those below propertyNames repeat what it says.
+    if (error.propertyName !== undefined || seen.has(key)) continue;
+    seen.add(key);
+    reportError(document, segments, error);
+  }
+  checkUnits(document, document.data, []);
+}
+
+/**
+ * A placeholder always fills in text. Where the schema wants a number, digits are taken for one. Returns whether any
+ * were.
+ */
+function fillInNumbers(document: ConfigDocument, errors: readonly ErrorObject[]): boolean {
+  let changed = false;
+  for (const { keyword, params, instancePath } of errors) {
+    if (keyword !== 'type' || params['type'] !== 'integer') continue;
+    const segments = segmentsOf(instancePath, document.data);
+    const value = valueAt(document.data, segments);
+    if (document.sourceOf(segments) === undefined || !/^\d{1,15}$/.test(String(value))) continue;
+    const parent = valueAt(document.data, segments.slice(0, -1)) as Record<Segment, unknown>;
+    parent[segments.at(-1) ?? ''] = Number(value);
+    changed = true;
+  }
+  return changed;
+}
+
+type Reporter = (document: ConfigDocument, segments: readonly Segment[], error: ErrorObject) => void;
+
+/** Keywords that object to a mapping because of one of its keys; all others object to a value. */
+const REPORTERS: Readonly<Record<string, Reporter>> = {
+  required: reportMissing,
+  additionalProperties: reportUnknown,
+  propertyNames: reportBadName,
+};
+
+function reportMissing(document: ConfigDocument, parent: readonly Segment[], error: ErrorObject): void {
+  const key = String(error.params['missingProperty']);
+  // Whoever writes a command means it in place of the url, and is told so there.
+  if (key === 'url' && valueAt(document.data, [...parent, 'command']) !== undefined) return;
+  document.report([...parent, key], expectedText([...parent, key]), { found: 'nothing', at: 'key' });
+}
+
+function reportUnknown(document: ConfigDocument, parent: readonly Segment[], error: ErrorObject): void {
+  const key = String(error.params['additionalProperty']);
+  const known = Object.keys(schemaAt(parent)?.properties ?? {});
+  const near = nearest(key, known);
+  const elsewhere = placesOfKey(key).map((place) => (place === '' ? 'the top level' : place));
+  const hint = Object.hasOwn(KEY_HINTS, key)
+    ? KEY_HINTS[key]
+    : near !== undefined
+      ? `did you mean ${near}?`
+      : elsewhere.length > 0
+        ? `${key} is a key of ${elsewhere.join(' and ')}`
+        : undefined;
+  const expected = `one of ${known.join(', ')}${hint === undefined ? '' : ` (${hint})`}`;
+  document.report([...parent, key], expected, { found: `the unknown key ${JSON.stringify(key)}`, at: 'key' });
+}
+
+function reportBadName(document: ConfigDocument, parent: readonly Segment[], error: ErrorObject): void {
+  const key = String(error.params['propertyName']);
+  document.report([...parent, key], "a header name (letters, digits and !#$%&'*+-.^_`|~)", {
+    found: `the name ${JSON.stringify(key)}`,
+    at: 'key',
+  });
+}
+
+function reportValue(document: ConfigDocument, segments: readonly Segment[]): void {
+  const value = valueAt(document.data, segments);
+  const hints = segments.at(-1) === 'transport' ? TRANSPORT_HINTS : {};
+  const hint = typeof value === 'string' && Object.hasOwn(hints, value) ? ` (${hints[value]})` : '';
+  document.report(segments, `${expectedText(segments)}${hint}`);
+}
+
+/** Durations and sizes that are written well but are more than a timer or a buffer can hold. */
+function checkUnits(document: ConfigDocument, value: unknown, segments: readonly Segment[]): void {
+  if (typeof value === 'object' && value !== null) {
+    for (const [key, child] of Object.entries(value)) {
+      checkUnits(document, child, [...segments, Array.isArray(value) ? Number(key) : key]);
+    }
+    return;
+  }
+  const { $ref } = schemaAt(segments) ?? {};
+  if ($ref === undefined || document.problems.some(({ path }) => path === pathText(segments))) return;
+  if ($ref === '#/$defs/duration' && parseDuration(String(value)) === undefined) {
+    document.report(segments, 'a duration of at most 24 days');
+  }
+  if ($ref === '#/$defs/size' && parseSize(String(value)) === undefined) {
+    document.report(segments, 'a size below 4GiB');
+  }
+}
