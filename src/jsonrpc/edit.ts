@@ -1,0 +1,69 @@
+import { CLOSE_BRACE, COMMA, skipSpace } from './grammar.js';
+import { type JsonMember, type JsonNode, membersNamed } from './json.js';
+import type { Rope } from './rope.js';
+
+/** By member name: the new JSON text of its value, or undefined to remove the member. */
+export type Edits = ReadonlyMap<string, Rope | string | undefined>;
+
+/**
+ * Writes an object with some members replaced, removed or added. Every other byte stays as it is: the order,
+ * duplicates, number tokens, escapes and the white space between members. A replaced member keeps its place; where
+ * its name occurs more than once the last one is kept, which is the one that readers see. New members come last,
+ * in the order of the map.
+ *
+ * @param node the object in `bytes`, as scanned; undefined stands for `{}`
+ */
+export function writeObject(out: Rope, bytes: Buffer, node: JsonNode | undefined, edits: Edits): void {
+  if (node === undefined) {
+    out.push('{');
+    writeNewMembers(out, edits, [], false);
+    out.push('}');
+    return;
+  }
+  const touched = membersNamed(bytes, node, edits);
+  const last = node.end - 1;
+  let cursor = skipSpace(bytes, node.start + 1, node.end);
+  let written = false;
+  out.pushSlice(bytes, node.start, cursor);
+  for (let i = 0; i < touched.length; i++) {
+    const { key, keyStart, value } = touched[i] as JsonMember;
+    const text = isLastOfItsName(touched, i) ? edits.get(key) : undefined;
+    written ||= keyStart > cursor;
+    if (text !== undefined) {
+      out.pushSlice(bytes, cursor, value.start).push(text);
+      cursor = value.end;
+      written = true;
+    } else if (written) {
+      out.pushSlice(bytes, cursor, commaBefore(bytes, keyStart));
+      cursor = value.end;
+    } else {
+      cursor = skipSpace(bytes, value.end, node.end);
+      if (bytes[cursor] === COMMA) cursor = skipSpace(bytes, cursor + 1, node.end);
+    }
+  }
+  written ||= bytes[cursor] !== CLOSE_BRACE;
+  out.pushSlice(bytes, cursor, last);
+  writeNewMembers(out, edits, touched, written);
+  out.pushSlice(bytes, last, node.end);
+}
+
+function writeNewMembers(out: Rope, edits: Edits, present: readonly JsonMember[], comma: boolean): void {
+  for (const [key, text] of edits) {
+    if (text === undefined || present.some((member) => member.key === key)) continue;
+    out.push(`${comma ? ',' : ''}${JSON.stringify(key)}:`).push(text);
+    comma = true;
+  }
+}
+
+function isLastOfItsName(members: readonly JsonMember[], index: number): boolean {
+  const key = members[index]?.key;
+  for (let i = index + 1; i < members.length; i++) if (members[i]?.key === key) return false;
+  return true;
+}
+
+/** Only white space stands between a member that is not the first and the comma before it. */
+function commaBefore(bytes: Buffer, keyStart: number): number {
+  let pos = keyStart - 1;
+  while (bytes[pos] !== COMMA) pos--;
+  return pos;
+}

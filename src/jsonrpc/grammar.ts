@@ -1,0 +1,234 @@
+/**
+ * The grammar of RFC 8259 over bytes. Every function takes the position of the first byte of a construct and
+ * returns the position after its last byte, or throws {@link JsonSyntaxError}. Nothing is decoded or copied.
+ *
+ * Bytes of 0x80 and above are accepted inside strings without a look at their encoding; callers that read from
+ * a peer make the bytes valid UTF-8 first (see `utf8.ts`).
+ */
+
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const OPEN_BRACE = 0x7b;
+export const CLOSE_BRACE = 0x7d;
+export const OPEN_BRACKET = 0x5b;
+export const CLOSE_BRACKET = 0x5d;
+
+const MINUS = 0x2d;
+const PLUS = 0x2b;
+const DOT = 0x2e;
+const ZERO = 0x30;
+const LOWER_E = 0x65;
+const LOWER_F = 0x66;
+const LOWER_N = 0x6e;
+const LOWER_T = 0x74;
+const LOWER_U = 0x75;
+
+/** Containers inside one another that are still accepted; the deepest is at this level. */
+export const MAX_NESTING = 10_000;
+
+/** The text is not JSON, or is nested deeper than {@link MAX_NESTING}. */
+export class JsonSyntaxError extends Error {
+  /** Byte offset, in the buffer that was scanned, of the first byte that does not fit. */
+  readonly offset: number;
+
+  constructor(expected: string, offset: number) {
+    super(`Invalid JSON at byte ${offset}: expected ${expected}`);
+    this.name = 'JsonSyntaxError';
+    this.offset = offset;
+  }
+}
+
+/** Position of the first byte at or after `pos` that is no white space, or `end`. */
+export function skipSpace(bytes: Buffer, pos: number, end: number): number {
+  while (pos < end) {
+    const byte = bytes[pos] as number;
+    if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) return pos;
+    pos++;
+  }
+  return pos;
+}
+
+/** A run of plain bytes longer than this is searched a word at a time; below it, making the view costs more. */
+const LONG_RUN = 192;
+
+/** @param pos the opening quote */
+export function endOfString(bytes: Buffer, pos: number, end: number): number {
+  if (pos >= end || bytes[pos] !== QUOTE) throw new JsonSyntaxError('a string', pos);
+  pos++;
+  for (;;) {
+    const limit = end - pos > LONG_RUN ? pos + LONG_RUN : end;
+    let byte = 0;
+    while (pos < limit) {
+      byte = bytes[pos] as number;
+      if (byte === QUOTE || byte === BACKSLASH || byte < 0x20) break;
+      pos++;
+    }
+    if (pos === limit && pos < end) {
+      pos = endOfRun(bytes, pos, end);
+      if (pos < end) byte = bytes[pos] as number;
+    }
+    if (pos === end) throw new JsonSyntaxError('the end of a string', pos);
+    if (byte === QUOTE) return pos + 1;
+    if (byte !== BACKSLASH) throw new JsonSyntaxError('an escaped control character', pos);
+    pos = endOfEscape(bytes, pos, end);
+  }
+}
+
+/** What may follow a backslash: 1 for a single character, 2 for `u`. */
+const ESCAPES = new Uint8Array(256);
+for (const byte of Buffer.from('"\\/bfnrt')) ESCAPES[byte] = 1;
+ESCAPES[LOWER_U] = 2;
+
+const HEX_DIGITS = new Uint8Array(256);
+for (const byte of Buffer.from('0123456789abcdefABCDEF')) HEX_DIGITS[byte] = 1;
+
+function endOfEscape(bytes: Buffer, pos: number, end: number): number {
+  const form = pos + 1 < end ? ESCAPES[bytes[pos + 1] as number] : 0;
+  if (form === 1) return pos + 2;
+  if (form !== 2) throw new JsonSyntaxError('an escape sequence', pos + 1);
+  for (let i = pos + 2; i < pos + 6; i++) {
+    if (i >= end || HEX_DIGITS[bytes[i] as number] !== 1) throw new JsonSyntaxError('a hexadecimal digit', i);
+  }
+  return pos + 6;
+}
+
+/**
+ * Position of the first byte at or after `pos` that is a quote, a backslash or a control character, or `end`.
+ * Looks at four bytes at a time: a large text is one long string, and this search is most of the scan.
+ */
+function endOfRun(bytes: Buffer, pos: number, end: number): number {
+  const lead = (4 - ((bytes.byteOffset + pos) & 3)) & 3;
+  for (const aligned = Math.min(end, pos + lead); pos < aligned; pos++) {
+    if (isSpecial(bytes[pos] as number)) return pos;
+  }
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset + pos, (end - pos) >> 2);
+  let at = 0;
+  for (; at < words.length; at++) {
+    const word = words[at] as number;
+    const quote = word ^ 0x22222222;
+    const backslash = word ^ 0x5c5c5c5c;
+    // A borrow between bytes can raise a false alarm, never hide a true one; the loop below looks byte by byte.
+    const alarm =
+      ((word - 0x20202020) & ~word) |
+      ((quote - 0x01010101) & ~quote) |
+      ((backslash - 0x01010101) & ~backslash);
+    if ((alarm & 0x80808080) !== 0) {
+      const first = pos + at * 4;
+      for (let i = first; i < first + 4; i++) if (isSpecial(bytes[i] as number)) return i;
+    }
+  }
+  for (pos += at * 4; pos < end; pos++) if (isSpecial(bytes[pos] as number)) return pos;
+  return end;
+}
+
+function isSpecial(byte: number): boolean {
+  return byte === QUOTE || byte === BACKSLASH || byte < 0x20;
+}
+
+/** @param pos the first digit or the minus sign */
+export function endOfNumber(bytes: Buffer, pos: number, end: number): number {
+  const first = pos;
+  if (pos < end && bytes[pos] === MINUS) pos++;
+  if (pos < end && bytes[pos] === ZERO) pos++;
+  else pos = endOfDigits(bytes, pos, end, pos === first ? 'a value' : 'a digit');
+  if (pos < end && bytes[pos] === DOT) pos = endOfDigits(bytes, pos + 1, end, 'a digit');
+  if (pos < end && ((bytes[pos] as number) | 0x20) === LOWER_E) {
+    pos++;
+    if (pos < end && (bytes[pos] === PLUS || bytes[pos] === MINUS)) pos++;
+    pos = endOfDigits(bytes, pos, end, 'a digit');
+  }
+  return pos;
+}
+
+function endOfDigits(bytes: Buffer, pos: number, end: number, expected: string): number {
+  const first = pos;
+  while (pos < end && isDigit(bytes[pos] as number)) pos++;
+  if (pos === first) throw new JsonSyntaxError(expected, pos);
+  return pos;
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= ZERO && byte <= 0x39;
+}
+
+const TRUE = Buffer.from('true');
+const FALSE = Buffer.from('false');
+const NULL = Buffer.from('null');
+
+function endOfLiteral(bytes: Buffer, pos: number, end: number, literal: Buffer): number {
+  for (let i = 0; i < literal.length; i++) {
+    if (pos + i >= end || bytes[pos + i] !== literal[i]) throw new JsonSyntaxError(`"${literal}"`, pos + i);
+  }
+  return pos + literal.length;
+}
+
+/** A value that is neither an object nor an array. */
+export function endOfScalar(bytes: Buffer, pos: number, end: number): number {
+  switch (pos < end ? bytes[pos] : -1) {
+    case QUOTE:
+      return endOfString(bytes, pos, end);
+    case LOWER_T:
+      return endOfLiteral(bytes, pos, end, TRUE);
+    case LOWER_F:
+      return endOfLiteral(bytes, pos, end, FALSE);
+    case LOWER_N:
+      return endOfLiteral(bytes, pos, end, NULL);
+    default:
+      return endOfNumber(bytes, pos, end);
+  }
+}
+
+/** Position of the value of a member whose key starts at `pos`. */
+export function startOfMemberValue(bytes: Buffer, keyEnd: number, end: number): number {
+  const colon = skipSpace(bytes, keyEnd, end);
+  if (colon >= end || bytes[colon] !== COLON) throw new JsonSyntaxError('":"', colon);
+  return skipSpace(bytes, colon + 1, end);
+}
+
+/** The closing bracket that each open container waits for. Scans are synchronous, so that one stack serves all. */
+const closers = new Uint8Array(MAX_NESTING + 1);
+
+/**
+ * Any value, without recursion.
+ *
+ * @param level the nesting level that the value has if it is a container; 1 for the root
+ */
+export function endOfValue(bytes: Buffer, pos: number, end: number, level: number): number {
+  const outside = level - 1;
+  let open = outside;
+  for (;;) {
+    const first = pos < end ? (bytes[pos] as number) : -1;
+    if (first === OPEN_BRACE || first === OPEN_BRACKET) {
+      if (++open > MAX_NESTING) throw new JsonSyntaxError(`at most ${MAX_NESTING} levels of nesting`, pos);
+      const closer = first + 2;
+      pos = skipSpace(bytes, pos + 1, end);
+      if (pos < end && bytes[pos] === closer) {
+        pos++;
+        open--;
+      } else {
+        closers[open] = closer;
+        if (closer === CLOSE_BRACE) pos = startOfMemberValue(bytes, endOfString(bytes, pos, end), end);
+        continue;
+      }
+    } else {
+      pos = first === QUOTE ? endOfString(bytes, pos, end) : endOfScalar(bytes, pos, end);
+    }
+    for (;;) {
+      if (open === outside) return pos;
+      pos = skipSpace(bytes, pos, end);
+      const closer = closers[open] as number;
+      const byte = pos < end ? bytes[pos] : -1;
+      if (byte === COMMA) {
+        pos = skipSpace(bytes, pos + 1, end);
+        if (closer === CLOSE_BRACE) pos = startOfMemberValue(bytes, endOfString(bytes, pos, end), end);
+        break;
+      }
+      if (byte !== closer)
+        throw new JsonSyntaxError(closer === CLOSE_BRACE ? '"," or "}"' : '"," or "]"', pos);
+      pos++;
+      open--;
+    }
+  }
+}

@@ -1,0 +1,229 @@
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  endOfScalar,
+  endOfString,
+  endOfValue,
+  JsonSyntaxError,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  skipSpace,
+  startOfMemberValue,
+} from './grammar.js';
+import { keyAt, keyIs } from './keys.js';
+
+export { JsonSyntaxError } from './grammar.js';
+
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null';
+
+/** A value in a buffer of JSON text: bytes `[start, end)`, without white space around it. */
+export interface JsonNode {
+  readonly kind: JsonKind;
+  readonly start: number;
+  readonly end: number;
+  /** The members of an object, if the scan recorded them; ask {@link membersOf} for them in any case. */
+  readonly members: readonly JsonMember[] | undefined;
+}
+
+export interface JsonMember {
+  /** The decoded name. */
+  readonly key: string;
+  /** Position of the opening quote of the name. */
+  readonly keyStart: number;
+  readonly value: JsonNode;
+}
+
+/** Objects deeper than this are never recorded, whatever the caller asks for: recording is recursive. */
+const MAX_RECORDED_LEVELS = 64;
+
+/**
+ * Members recorded at one level. An object that does not fit stays unrecorded and is searched when asked, so that
+ * a peer cannot turn 64 MiB of `"a":1,` into gigabytes of nodes.
+ */
+const MAX_RECORDED_MEMBERS = 4096;
+
+/** What is left of {@link MAX_RECORDED_MEMBERS}, by level. Scans are synchronous, so that one list serves all. */
+const room = new Int32Array(MAX_RECORDED_LEVELS + 1);
+
+/**
+ * Checks that `[start, end)` is one JSON text (RFC 8259, all of it) in a single pass, and records the members of
+ * the objects of the first `depth` levels; the root object is level 1, objects inside arrays are not recorded.
+ * A leading UTF-8 byte order mark is skipped (RFC 8259, section 8.1). The bytes should be valid UTF-8.
+ *
+ * @throws JsonSyntaxError if the text is not JSON or is nested more than 10,000 levels deep
+ */
+export function scanJson(bytes: Buffer, depth: number, start = 0, end = bytes.length): JsonNode {
+  const levels = Math.min(depth, MAX_RECORDED_LEVELS);
+  for (let level = 1; level <= levels; level++) room[level] = MAX_RECORDED_MEMBERS;
+  if (end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf)
+    start += 3;
+  const root = scanValue(bytes, skipSpace(bytes, start, end), end, 1, levels);
+  const rest = skipSpace(bytes, root.end, end);
+  if (rest !== end) throw new JsonSyntaxError('the end of the text', rest);
+  return root;
+}
+
+/** The members of an object in their order, duplicates included; none for any other kind. */
+export function membersOf(bytes: Buffer, node: JsonNode): readonly JsonMember[] {
+  if (node.members !== undefined) return node.members;
+  const members: JsonMember[] = [];
+  for (const cursor = new MemberCursor(bytes, node); cursor.next(); ) members.push(cursor.member());
+  return members;
+}
+
+/** Those members whose names are among `keys`, in their order, duplicates included. */
+export function membersNamed(
+  bytes: Buffer,
+  node: JsonNode,
+  keys: { has(key: string): boolean; keys(): Iterable<string> },
+): readonly JsonMember[] {
+  const found: JsonMember[] = [];
+  if (node.members !== undefined) {
+    for (const member of node.members) if (keys.has(member.key)) found.push(member);
+    return found;
+  }
+  const names = [...keys.keys()];
+  for (const cursor = new MemberCursor(bytes, node); cursor.next(); ) {
+    for (const name of names) if (cursor.isNamed(name)) found.push(cursor.member());
+  }
+  return found;
+}
+
+/**
+ * The value of the last member with that name, as `JSON.parse` would have it; also finds names written with
+ * escapes. Undefined if there is none or the node is no object.
+ */
+export function getMember(bytes: Buffer, node: JsonNode, key: string): JsonNode | undefined {
+  const members = node.members;
+  if (members !== undefined) {
+    for (let i = members.length - 1; i >= 0; i--) {
+      const member = members[i] as JsonMember;
+      if (member.key === key) return member.value;
+    }
+    return undefined;
+  }
+  let found: JsonNode | undefined;
+  for (const cursor = new MemberCursor(bytes, node); cursor.next(); ) {
+    if (cursor.isNamed(key)) found = cursor.value();
+  }
+  return found;
+}
+
+/** The elements of an array; none for any other kind. One node per element: see {@link eachElement}. */
+export function elementsOf(bytes: Buffer, node: JsonNode): readonly JsonNode[] {
+  return [...eachElement(bytes, node)];
+}
+
+/** The elements of an array one by one, so that an array of millions need not be held as nodes. */
+export function* eachElement(bytes: Buffer, node: JsonNode): Generator<JsonNode, void, undefined> {
+  if (node.kind !== 'array') return;
+  let pos = skipSpace(bytes, node.start + 1, node.end);
+  while (bytes[pos] !== CLOSE_BRACKET) {
+    const element = nodeAt(bytes, pos, endOfValue(bytes, pos, node.end, 1));
+    yield element;
+    pos = skipSpace(bytes, element.end, node.end);
+    if (bytes[pos] === COMMA) pos = skipSpace(bytes, pos + 1, node.end);
+  }
+}
+
+/** The raw JSON text. */
+export function textOf(bytes: Buffer, node: JsonNode): string {
+  return bytes.toString('utf8', node.start, node.end);
+}
+
+/** The value as `JSON.parse` has it. */
+// biome-ignore lint/suspicious/noShadowRestrictedNames: nobody calls the global one without an object
+export function valueOf(bytes: Buffer, node: JsonNode): unknown {
+  return JSON.parse(textOf(bytes, node));
+}
+
+/** The decoded string; undefined if there is no node or it is no string. */
+export function stringOf(bytes: Buffer, node: JsonNode | undefined): string | undefined {
+  return node?.kind === 'string' ? keyAt(bytes, node.start + 1, node.end - 1) : undefined;
+}
+
+function scanValue(bytes: Buffer, pos: number, end: number, level: number, levels: number): JsonNode {
+  const first = pos < end ? bytes[pos] : -1;
+  if (first === OPEN_BRACE && level <= levels) return scanObject(bytes, pos, end, level, levels);
+  if (first === OPEN_BRACE || first === OPEN_BRACKET)
+    return nodeAt(bytes, pos, endOfValue(bytes, pos, end, level));
+  return nodeAt(bytes, pos, endOfScalar(bytes, pos, end));
+}
+
+function scanObject(bytes: Buffer, start: number, end: number, level: number, levels: number): JsonNode {
+  let members: JsonMember[] | undefined = [];
+  let left = room[level] as number;
+  let pos = skipSpace(bytes, start + 1, end);
+  if (pos < end && bytes[pos] === CLOSE_BRACE) return { kind: 'object', start, end: pos + 1, members };
+  for (;;) {
+    const keyStart = pos;
+    const keyEnd = endOfString(bytes, pos, end);
+    pos = startOfMemberValue(bytes, keyEnd, end);
+    const value = scanValue(bytes, pos, end, level + 1, levels);
+    if (left-- > 0) members?.push({ key: keyAt(bytes, keyStart + 1, keyEnd - 1), keyStart, value });
+    else members = undefined;
+    pos = skipSpace(bytes, value.end, end);
+    const byte = pos < end ? bytes[pos] : -1;
+    if (byte === CLOSE_BRACE) break;
+    if (byte !== COMMA) throw new JsonSyntaxError('"," or "}"', pos);
+    pos = skipSpace(bytes, pos + 1, end);
+  }
+  if (members !== undefined) room[level] = left;
+  return { kind: 'object', start, end: pos + 1, members };
+}
+
+const KINDS = new Array<JsonKind>(256).fill('number');
+KINDS[OPEN_BRACE] = 'object';
+KINDS[OPEN_BRACKET] = 'array';
+KINDS[QUOTE] = 'string';
+KINDS[0x74] = 'true';
+KINDS[0x66] = 'false';
+KINDS[0x6e] = 'null';
+
+function nodeAt(bytes: Buffer, start: number, end: number): JsonNode {
+  return { kind: KINDS[bytes[start] as number] as JsonKind, start, end, members: undefined };
+}
+
+/** Walks the members of an object that is known to be valid JSON, without a node for each. */
+class MemberCursor {
+  readonly #bytes: Buffer;
+  readonly #end: number;
+  #keyStart = 0;
+  #keyEnd = 0;
+  #valueStart = 0;
+  #valueEnd: number;
+
+  constructor(bytes: Buffer, node: JsonNode) {
+    this.#bytes = bytes;
+    this.#end = node.kind === 'object' ? node.end : node.start;
+    this.#valueEnd = node.start;
+  }
+
+  next(): boolean {
+    // The byte before the next member is the opening brace or a comma; after the last one it is the closing brace.
+    const before = skipSpace(this.#bytes, this.#valueEnd, this.#end);
+    if (before >= this.#end - 1) return false;
+    const pos = skipSpace(this.#bytes, before + 1, this.#end);
+    if (this.#bytes[pos] !== QUOTE) return false;
+    this.#keyStart = pos;
+    this.#keyEnd = endOfString(this.#bytes, pos, this.#end);
+    this.#valueStart = startOfMemberValue(this.#bytes, this.#keyEnd, this.#end);
+    this.#valueEnd = endOfValue(this.#bytes, this.#valueStart, this.#end, 1);
+    return true;
+  }
+
+  isNamed(key: string): boolean {
+    return keyIs(this.#bytes, this.#keyStart + 1, this.#keyEnd - 1, key);
+  }
+
+  value(): JsonNode {
+    return nodeAt(this.#bytes, this.#valueStart, this.#valueEnd);
+  }
+
+  member(): JsonMember {
+    const key = keyAt(this.#bytes, this.#keyStart + 1, this.#keyEnd - 1);
+    return { key, keyStart: this.#keyStart, value: this.value() };
+  }
+}
