@@ -129,7 +129,7 @@ export function parseAnswers(bytes: Buffer): Frame[] {
   const root = scan(bytes, 0, bytes.length);
   if (root.kind !== 'array') return [readFrame(bytes, root, LENIENT)];
   const items = readBatch(bytes, root, LENIENT);
-  const frames = items.filter((item) => !(item instanceof FrameError));
+  const frames = items.filter((item): item is Frame => !(item instanceof FrameError));
   if (frames.length === 0) throw items[0];
   return frames;
 }
