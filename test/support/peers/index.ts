@@ -1,0 +1,5 @@
+export { startEverything } from './everything.js';
+export * as fixture from './fixture.js';
+export type { Announcer, Peer, ToolCall } from './peer.js';
+export { startV1, type V1Options } from './v1.js';
+export { startV2, type V2Options } from './v2.js';
