@@ -62,7 +62,7 @@ function fill(body: string, source: string, sources: InterpolationSources): stri
   if (path !== undefined && !path.includes('${')) return readSecret(path, source, sources.directory);
   const [, name, fallback] = FROM_ENVIRONMENT.exec(body) ?? [];
   if (name === undefined || fallback?.includes('${')) return unreadable(source);
-  const value = sources.env[name];
+  const value = Object.hasOwn(sources.env, name) ? sources.env[name] : undefined;
   // As in the shell, `:-` also stands in for a variable that is set to nothing.
   if (fallback !== undefined) return value === undefined || value === '' ? fallback : value;
   if (value !== undefined) return value;

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { buildConfig } from './build.js';
-import { ConfigDocument } from './document.js';
 import { ConfigError } from './problems.js';
 import type { RawConfig } from './raw.js';
+import { readDocument } from './read.js';
 import { checkRules } from './rules.js';
 import type { Config } from './types.js';
 import { validateAgainstSchema } from './validate.js';
@@ -35,7 +35,7 @@ export function loadConfig(file: string, env: Environment = process.env): Config
  * start. Throws {@link ConfigError} with all problems.
  */
 export function parseConfig(text: string, file: string, env: Environment = process.env): Config {
-  const document = new ConfigDocument(text, file, { env, directory: dirname(resolve(file)) });
+  const document = readDocument(text, file, { env, directory: dirname(resolve(file)) });
   if (document.data === null) {
     document.report([], 'a mapping with routes, such as config/minimal.yaml', { found: 'an empty file' });
   } else if (document.data !== undefined) {

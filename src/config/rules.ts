@@ -11,6 +11,9 @@ const RESERVED_PATHS: readonly (readonly [RegExp, string])[] = [
   [/^\/\.well-known(\/|$)/, 'for metadata of the gateway'],
 ];
 
+/** The values of `era` that pin a backend to the modern era; all others but `auto` pin it to the legacy one. */
+const MODERN_ERAS: ReadonlySet<string> = new Set(['modern', '2026-07-28']);
+
 /** Reports what breaks the rules in the parts of `document.data` that are of the right type. */
 export function checkRules(document: ConfigDocument): void {
   checkUrl(document, ['publicUrl'], { query: false });
@@ -89,7 +92,7 @@ function checkLeg(document: ConfigDocument, backend: readonly Segment[]): void {
   const era = valueAt(document.data, [...backend, 'era']);
   const leg = valueAt(document.data, [...backend, 'leg']);
   if (typeof era !== 'string' || era === 'auto' || (leg !== 'legacy' && leg !== 'modern')) return;
-  const pinned = era === 'modern' || era >= '2026' ? 'modern' : 'legacy';
+  const pinned = MODERN_ERAS.has(era) ? 'modern' : 'legacy';
   if (pinned !== leg && !isReported(document, [...backend, 'era'])) {
     document.report([...backend, 'leg'], `auto or ${pinned}, since backend.era is ${era}`);
   }

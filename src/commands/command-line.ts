@@ -1,0 +1,79 @@
+/** Finds the command, runs it, and turns what goes wrong into a message and an exit code. */
+
+import { readFileSync } from 'node:fs';
+import { ConfigError } from '../config/index.js';
+import { runCheck } from './check.js';
+import { type CommandContext, EXIT, UsageError } from './context.js';
+import { runProbe } from './probe.js';
+import { runServe } from './serve.js';
+
+const HELP = `eragate: a gateway between MCP clients and MCP servers of any protocol revision
+
+usage:
+  eragate [serve] --config FILE       run the gateway
+  eragate check FILE                  check a gateway file and show the routes that would run
+  eragate probe URL [options]         say which era, revisions and capabilities an MCP server has, and why
+    --header 'Name: value'            send this header; can be repeated
+    --timeout 5s                      how long to wait for each answer
+    --json                            print the report as JSON
+  eragate --help | --version
+
+exit codes: 0 fine, 1 the file, the server or the port is not, 2 the command line is not
+`;
+
+type Command = (args: string[], context: CommandContext) => Promise<number>;
+
+const COMMANDS: ReadonlyMap<string, Command> = new Map([
+  ['serve', runServe],
+  ['check', runCheck],
+  ['probe', runProbe],
+]);
+
+/** Runs `args` (without node and script). Resolves to the exit code; a served gateway lives on after that. */
+export async function runCommandLine(args: readonly string[], context: CommandContext): Promise<number> {
+  if (args.includes('--help') || args.includes('-h') || args[0] === 'help') {
+    context.stdout(HELP);
+    return EXIT.ok;
+  }
+  if (args[0] === '--version' || args[0] === '-v') {
+    context.stdout(`${packageVersion()}\n`);
+    return EXIT.ok;
+  }
+  try {
+    if (args[0] === undefined) throw new UsageError('no gateway file given');
+    if (args[0].startsWith('-')) return await runServe([...args], context);
+    const command = COMMANDS.get(args[0]);
+    if (command === undefined) {
+      throw new UsageError(
+        `unknown command "${args[0]}", expected one of ${[...COMMANDS.keys()].join(', ')}`,
+      );
+    }
+    return await command(args.slice(1), context);
+  } catch (error) {
+    return explain(error, context);
+  }
+}
+
+/** The version of the installed package. */
+export function packageVersion(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+function explain(error: unknown, context: CommandContext): number {
+  if (error instanceof ConfigError) {
+    const count = error.problems.length;
+    context.stderr(`${error.message}\n${count === 1 ? '1 problem' : `${count} problems`}\n`);
+    return EXIT.failed;
+  }
+  if (error instanceof UsageError || isParseArgsError(error)) {
+    context.stderr(`eragate: ${error.message}\nTry: eragate --help\n`);
+    return EXIT.usage;
+  }
+  context.stderr(`eragate: ${error instanceof Error ? error.message : String(error)}\n`);
+  return EXIT.failed;
+}
+
+function isParseArgsError(error: unknown): error is Error {
+  return error instanceof Error && String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS');
+}

@@ -1,0 +1,59 @@
+import { parseArgs } from 'node:util';
+import { parseDuration } from '../config/units.js';
+import { type CommandContext, EXIT, type ProbeReport, UsageError } from './context.js';
+import { printable, table } from './text.js';
+
+/** `eragate probe URL`: prints what the server is and why. Fails where the era cannot be told. */
+export async function runProbe(args: string[], context: CommandContext): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      json: { type: 'boolean', default: false },
+      timeout: { type: 'string', default: '5s' },
+      header: { type: 'string', multiple: true, default: [] },
+    },
+  });
+  const [url] = positionals;
+  if (url === undefined || positionals.length > 1) throw new UsageError('probe needs one URL');
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+    throw new UsageError('probe needs an http or https URL');
+  const timeoutMs = parseDuration(values.timeout);
+  if (timeoutMs === undefined) throw new UsageError('--timeout is a duration such as 500ms or 5s');
+  const report = await context.probeServer(url, { timeoutMs, headers: parseHeaders(values.header) });
+  context.stdout(values.json ? `${JSON.stringify(report, null, 2)}\n` : describe(report));
+  return report.era === 'unknown' ? EXIT.failed : EXIT.ok;
+}
+
+function parseHeaders(lines: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*)$/.exec(line) ?? [];
+    // The line is not repeated in the message: what looks like no header may still hold a token.
+    if (name === undefined || value === undefined)
+      throw new UsageError("--header is of the form 'Name: value'");
+    headers[name.toLowerCase()] = value;
+  }
+  return headers;
+}
+
+function describe(report: ProbeReport): string {
+  const { serverInfo, capabilities } = report;
+  const rows: [string, string | undefined][] = [
+    ['url', report.url],
+    ['era', report.era],
+    ['revisions', report.revisions.join(', ') || undefined],
+    ['server', serverInfo && `${serverInfo.name} ${serverInfo.version}`],
+    ['capabilities', capabilities && (Object.entries(capabilities).map(capabilityText).join(', ') || 'none')],
+    ['sessions', report.sessions],
+    ...report.reasons.map((reason, i): [string, string] => [i === 0 ? 'because' : '', reason]),
+  ];
+  return table(rows.flatMap(([name, text]) => (text === undefined ? [] : [[name, printable(text)]])));
+}
+
+/** `resources (subscribe, listChanged)`: a capability and the parts of it that are on. */
+function capabilityText([name, value]: [string, unknown]): string {
+  const parts = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  const on = parts.filter(([, part]) => part !== false).map(([part]) => part);
+  return on.length === 0 ? name : `${name} (${on.join(', ')})`;
+}

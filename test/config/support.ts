@@ -1,0 +1,22 @@
+import { ConfigError, formatProblem, parseConfig } from '../../src/config/index.js';
+
+/** The lines that a person would read; an empty list if the text is valid. */
+export function problemsOf(text: string, env: Record<string, string> = {}): string[] {
+  try {
+    parseConfig(text, 'gateway.yaml', env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(formatProblem);
+    throw error;
+  }
+}
+
+/** A valid file with `backend` as the flow mapping of the only route's backend. */
+export function withBackend(members: string): string {
+  return `routes:\n  - path: /mcp\n    backend: { url: "http://b:1/mcp", ${members} }\n`;
+}
+
+/** A valid file with one more line at the top level. */
+export function withLine(line: string): string {
+  return `${line}\nroutes: [{ path: /mcp, backend: { url: "http://b:1/mcp" } }]\n`;
+}
