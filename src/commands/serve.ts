@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import closeWithGrace from 'close-with-grace';
 import { pino } from 'pino';
@@ -48,13 +47,13 @@ export async function runServe(args: string[], context: CommandContext): Promise
 }
 
 async function closedInTime(gateway: Gateway): Promise<boolean> {
-  const timer = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, CLOSE_BOUND_MS, false);
+  });
   try {
-    return await Promise.race([
-      gateway.close().then(() => true),
-      sleep(CLOSE_BOUND_MS, false, { signal: timer.signal }),
-    ]);
+    return await Promise.race([gateway.close().then(() => true), late]);
   } finally {
-    timer.abort();
+    clearTimeout(timer);
   }
 }

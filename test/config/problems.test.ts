@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of the gateway file look the same
 import { describe, expect, test } from 'vitest';
 import { ConfigError, parseConfig } from '../../src/config/index.js';
 import { problemsOf, withBackend, withLine } from './support.js';

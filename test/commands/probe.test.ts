@@ -1,0 +1,64 @@
+import { expect, test, vi } from 'vitest';
+import { runCommandLine } from '../../src/commands/command-line.js';
+import type { ProbeReport } from '../../src/commands/context.js';
+import { testContext } from './support.js';
+
+const legacy: ProbeReport = {
+  url: 'http://b:3000/mcp',
+  era: 'legacy',
+  revisions: ['2025-11-25', '2025-06-18'],
+  serverInfo: { name: 'everything', version: '1.0.0' },
+  capabilities: { tools: { listChanged: true }, prompts: { listChanged: false }, logging: {} },
+  sessions: 'gives session ids',
+  reasons: ['server/discover was answered with 400', 'initialize was answered with 2025-11-25'],
+};
+
+test('probe prints what the server is and why', async () => {
+  const { context, printed } = testContext({ probeServer: async () => legacy });
+  expect(await runCommandLine(['probe', legacy.url], context)).toBe(0);
+  expect(printed.stdout).toBe(
+    [
+      'url           http://b:3000/mcp',
+      'era           legacy',
+      'revisions     2025-11-25, 2025-06-18',
+      'server        everything 1.0.0',
+      'capabilities  tools (listChanged), prompts, logging',
+      'sessions      gives session ids',
+      'because       server/discover was answered with 400',
+      '              initialize was answered with 2025-11-25',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('--json prints the report for programs', async () => {
+  const { context, printed } = testContext({ probeServer: async () => legacy });
+  expect(await runCommandLine(['probe', '--json', legacy.url], context)).toBe(0);
+  expect(JSON.parse(printed.stdout)).toEqual(legacy);
+});
+
+test('a server of unknown era is exit code 1', async () => {
+  const reasons = ['server/discover: connection refused'];
+  const report: ProbeReport = { url: 'http://b', era: 'unknown', revisions: [], reasons };
+  const { context, printed } = testContext({ probeServer: async () => report });
+  expect(await runCommandLine(['probe', 'http://b'], context)).toBe(1);
+  expect(printed.stdout).toContain('era      unknown\nbecause  server/discover: connection refused\n');
+});
+
+test('headers and the time to wait are passed on', async () => {
+  const probeServer = vi.fn(async () => legacy);
+  const { context } = testContext({ probeServer });
+  const headers = ['--header', 'Authorization: Bearer a:b', '--header', 'X-Empty:'];
+  await runCommandLine(['probe', 'http://b', '--timeout', '500ms', ...headers], context);
+  expect(probeServer).toHaveBeenCalledWith('http://b', {
+    timeoutMs: 500,
+    headers: { authorization: 'Bearer a:b', 'x-empty': '' },
+  });
+});
+
+test('text of the server cannot take over the terminal', async () => {
+  const serverInfo = { name: '\u001b[2Jevil\u202e', version: '1\r\n2' };
+  const { context, printed } = testContext({ probeServer: async () => ({ ...legacy, serverInfo }) });
+  await runCommandLine(['probe', 'http://b'], context);
+  expect(printed.stdout).toContain('server        \ufffd[2Jevil\ufffd 1\ufffd\ufffd2\n');
+});

@@ -1,0 +1,23 @@
+import type { CommandContext, ProbeReport } from '../../src/commands/context.js';
+
+/** A context that keeps what is printed, and fails where a command reaches for what it should not need. */
+export function testContext(parts: Partial<CommandContext> = {}) {
+  const printed = { stdout: '', stderr: '' };
+  const context: CommandContext = {
+    stdout: (text) => {
+      printed.stdout += text;
+    },
+    stderr: (text) => {
+      printed.stderr += text;
+    },
+    env: {},
+    createGateway: () => Promise.reject(new Error('no gateway in this test')),
+    probeServer: (): Promise<ProbeReport> => Promise.reject(new Error('no server in this test')),
+    ...parts,
+  };
+  return { context, printed };
+}
+
+export function example(name: string): string {
+  return new URL(`../../config/${name}`, import.meta.url).pathname;
+}
