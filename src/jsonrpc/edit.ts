@@ -20,14 +20,14 @@ export function writeObject(out: Rope, bytes: Buffer, node: JsonNode | undefined
     out.push('}');
     return;
   }
-  const touched = membersNamed(bytes, node, edits);
+  const touched = membersNamed(bytes, node, edits.keys());
   const last = node.end - 1;
   let cursor = skipSpace(bytes, node.start + 1, node.end);
   let written = false;
   out.pushSlice(bytes, node.start, cursor);
   for (let i = 0; i < touched.length; i++) {
     const { key, keyStart, value } = touched[i] as JsonMember;
-    const text = isLastOfItsName(touched, i) ? edits.get(key) : undefined;
+    const text = indexOfName(touched, key, i + 1) === -1 ? edits.get(key) : undefined;
     written ||= keyStart > cursor;
     if (text !== undefined) {
       out.pushSlice(bytes, cursor, value.start).push(text);
@@ -49,16 +49,16 @@ export function writeObject(out: Rope, bytes: Buffer, node: JsonNode | undefined
 
 function writeNewMembers(out: Rope, edits: Edits, present: readonly JsonMember[], comma: boolean): void {
   for (const [key, text] of edits) {
-    if (text === undefined || present.some((member) => member.key === key)) continue;
-    out.push(`${comma ? ',' : ''}${JSON.stringify(key)}:`).push(text);
+    if (text === undefined || indexOfName(present, key, 0) !== -1) continue;
+    if (comma) out.push(',');
+    out.pushString(key).push(':').push(text);
     comma = true;
   }
 }
 
-function isLastOfItsName(members: readonly JsonMember[], index: number): boolean {
-  const key = members[index]?.key;
-  for (let i = index + 1; i < members.length; i++) if (members[i]?.key === key) return false;
-  return true;
+function indexOfName(members: readonly JsonMember[], key: string, from: number): number {
+  for (let i = from; i < members.length; i++) if (members[i]?.key === key) return i;
+  return -1;
 }
 
 /** Only white space stands between a member that is not the first and the comma before it. */

@@ -1,7 +1,6 @@
 import {
   eachElement,
   getMember,
-  type JsonMember,
   type JsonNode,
   JsonSyntaxError,
   membersNamed,
@@ -163,33 +162,40 @@ function readBatch(bytes: Buffer, root: JsonNode, manner: Manner): (Frame | Fram
   return items;
 }
 
-const ENVELOPE_KEYS = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const);
-type EnvelopeKey = typeof ENVELOPE_KEYS extends Set<infer Key> ? Key : never;
+const ENVELOPE_KEYS = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const;
+type EnvelopeKey = (typeof ENVELOPE_KEYS)[number];
 
-type Envelope = Record<EnvelopeKey, JsonNode | undefined> & { duplicate: EnvelopeKey | undefined };
-
-function readEnvelope(bytes: Buffer, root: JsonNode): Envelope {
-  const envelope: Envelope = {
-    jsonrpc: undefined,
-    id: undefined,
-    method: undefined,
-    params: undefined,
-    result: undefined,
-    error: undefined,
-    duplicate: undefined,
-  };
-  const members = root.members ?? membersNamed(bytes, root, ENVELOPE_KEYS as ReadonlySet<string>);
-  for (let i = 0; i < members.length; i++) {
-    const { key, value } = members[i] as JsonMember;
-    if (!isEnvelopeKey(key)) continue;
-    if (envelope[key] !== undefined) envelope.duplicate ??= key;
-    envelope[key] = value;
-  }
-  return envelope;
+interface Envelope {
+  jsonrpc: JsonNode | undefined;
+  id: JsonNode | undefined;
+  method: JsonNode | undefined;
+  params: JsonNode | undefined;
+  result: JsonNode | undefined;
+  error: JsonNode | undefined;
+  duplicate: EnvelopeKey | undefined;
 }
 
-function isEnvelopeKey(key: string): key is EnvelopeKey {
-  return (ENVELOPE_KEYS as ReadonlySet<string>).has(key);
+function readEnvelope(bytes: Buffer, root: JsonNode): Envelope {
+  const members = root.members ?? membersNamed(bytes, root, ENVELOPE_KEYS);
+  const values: (JsonNode | undefined)[] = [undefined, undefined, undefined, undefined, undefined, undefined];
+  let duplicate: EnvelopeKey | undefined;
+  for (const member of members) {
+    for (let i = 0; i < ENVELOPE_KEYS.length; i++) {
+      if (!member.isNamed(ENVELOPE_KEYS[i] as EnvelopeKey)) continue;
+      if (values[i] !== undefined) duplicate ??= ENVELOPE_KEYS[i];
+      values[i] = member.value;
+      break;
+    }
+  }
+  return {
+    jsonrpc: values[0],
+    id: values[1],
+    method: values[2],
+    params: values[3],
+    result: values[4],
+    error: values[5],
+    duplicate,
+  };
 }
 
 function readFrame(bytes: Buffer, root: JsonNode, manner: Manner): Frame {
@@ -293,24 +299,25 @@ function errorCodeOf(bytes: Buffer, node: JsonNode | undefined): number | undefi
   return Number.isSafeInteger(code) ? code : undefined;
 }
 
+// The heads are pushed piece by piece: a string put together first would have to be flattened to be written.
+
 /** @param params JSON text of an object */
 export function requestRope(id: RequestId | number, method: string, params: Rope | undefined): Rope {
-  return callRope(`{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)}`, params);
+  const rope = new Rope().push('{"jsonrpc":"2.0","id":').push(`${id}`).push(',"method":').pushString(method);
+  if (params !== undefined) rope.push(',"params":').push(params);
+  return rope.push('}');
 }
 
 /** @param params JSON text of an object */
 export function notificationRope(method: string, params: Rope | undefined): Rope {
-  return callRope(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}`, params);
-}
-
-function callRope(head: string, params: Rope | undefined): Rope {
-  if (params === undefined) return new Rope().push(`${head}}`);
-  return new Rope().push(`${head},"params":`).push(params).push('}');
+  const rope = new Rope().push('{"jsonrpc":"2.0","method":').pushString(method);
+  if (params !== undefined) rope.push(',"params":').push(params);
+  return rope.push('}');
 }
 
 /** @param result JSON text */
 export function resultRope(id: RequestId | number, result: Rope): Rope {
-  return new Rope().push(`{"jsonrpc":"2.0","id":${id},"result":`).push(result).push('}');
+  return new Rope().push('{"jsonrpc":"2.0","id":').push(`${id}`).push(',"result":').push(result).push('}');
 }
 
 /**
@@ -323,7 +330,8 @@ export function errorRope(
   message: string,
   data?: Rope | string,
 ): Rope {
-  const head = `{"jsonrpc":"2.0","id":${id ?? 'null'},"error":{"code":${code},"message":${JSON.stringify(message)}`;
-  if (data === undefined) return new Rope().push(`${head}}}`);
-  return new Rope().push(`${head},"data":`).push(data).push('}}');
+  const rope = new Rope().push('{"jsonrpc":"2.0","id":').push(`${id ?? 'null'}`);
+  rope.push(',"error":{"code":').push(`${code}`).push(',"message":').pushString(message);
+  if (data !== undefined) rope.push(',"data":').push(data);
+  return rope.push('}}');
 }

@@ -50,8 +50,13 @@ export function skipSpace(bytes: Buffer, pos: number, end: number): number {
   return pos;
 }
 
+/** 1 for the bytes that a string cannot hold as they are: the quote, the backslash and the control characters. */
+const SPECIAL = new Uint8Array(256).fill(1, 0, 0x20);
+SPECIAL[QUOTE] = 1;
+SPECIAL[BACKSLASH] = 1;
+
 /** A run of plain bytes longer than this is searched a word at a time; below it, making the view costs more. */
-const LONG_RUN = 192;
+const LONG_RUN = 256;
 
 /** @param pos the opening quote */
 export function endOfString(bytes: Buffer, pos: number, end: number): number {
@@ -59,21 +64,48 @@ export function endOfString(bytes: Buffer, pos: number, end: number): number {
   pos++;
   for (;;) {
     const limit = end - pos > LONG_RUN ? pos + LONG_RUN : end;
-    let byte = 0;
-    while (pos < limit) {
-      byte = bytes[pos] as number;
-      if (byte === QUOTE || byte === BACKSLASH || byte < 0x20) break;
-      pos++;
-    }
-    if (pos === limit && pos < end) {
-      pos = endOfRun(bytes, pos, end);
-      if (pos < end) byte = bytes[pos] as number;
-    }
-    if (pos === end) throw new JsonSyntaxError('the end of a string', pos);
+    pos = nextSpecial(bytes, pos, limit);
+    if (pos === limit && pos < end) pos = nextSpecialByWords(bytes, pos, end);
+    const byte = pos < end ? bytes[pos] : -1;
     if (byte === QUOTE) return pos + 1;
-    if (byte !== BACKSLASH) throw new JsonSyntaxError('an escaped control character', pos);
+    if (byte === -1) throw new JsonSyntaxError('the end of a string', pos);
+    if (byte !== BACKSLASH) throw new JsonSyntaxError('no control character', pos);
     pos = endOfEscape(bytes, pos, end);
   }
+}
+
+/** Position of the first special byte in `[pos, end)`, or `end`. */
+function nextSpecial(bytes: Buffer, pos: number, end: number): number {
+  while (
+    pos + 3 < end &&
+    ((SPECIAL[bytes[pos] as number] as number) |
+      (SPECIAL[bytes[pos + 1] as number] as number) |
+      (SPECIAL[bytes[pos + 2] as number] as number) |
+      (SPECIAL[bytes[pos + 3] as number] as number)) ===
+      0
+  ) {
+    pos += 4;
+  }
+  while (pos < end && SPECIAL[bytes[pos] as number] === 0) pos++;
+  return pos;
+}
+
+/** The same, four bytes at a time: a large text is one long string, and this search is most of the scan. */
+function nextSpecialByWords(bytes: Buffer, pos: number, end: number): number {
+  const aligned = Math.min(end, pos + (-(bytes.byteOffset + pos) & 3));
+  pos = nextSpecial(bytes, pos, aligned);
+  if (pos < aligned) return pos;
+  const words = new Int32Array(bytes.buffer, bytes.byteOffset + pos, (end - pos) >> 2);
+  let at = 0;
+  for (; at < words.length; at++) {
+    const word = words[at] as number;
+    // The highest bit of a byte is set where it is below 0x20, or equal to a quote or a backslash. A borrow from the
+    // byte below can set it in vain, but only above a byte where it is set rightly.
+    const marks =
+      (word - 0x20202020) | ((word ^ 0x22222222) - 0x01010101) | ((word ^ 0x5c5c5c5c) - 0x01010101);
+    if ((marks & ~word & 0x80808080) !== 0) break;
+  }
+  return nextSpecial(bytes, pos + at * 4, end);
 }
 
 /** What may follow a backslash: 1 for a single character, 2 for `u`. */
@@ -92,39 +124,6 @@ function endOfEscape(bytes: Buffer, pos: number, end: number): number {
     if (i >= end || HEX_DIGITS[bytes[i] as number] !== 1) throw new JsonSyntaxError('a hexadecimal digit', i);
   }
   return pos + 6;
-}
-
-/**
- * Position of the first byte at or after `pos` that is a quote, a backslash or a control character, or `end`.
- * Looks at four bytes at a time: a large text is one long string, and this search is most of the scan.
- */
-function endOfRun(bytes: Buffer, pos: number, end: number): number {
-  const lead = (4 - ((bytes.byteOffset + pos) & 3)) & 3;
-  for (const aligned = Math.min(end, pos + lead); pos < aligned; pos++) {
-    if (isSpecial(bytes[pos] as number)) return pos;
-  }
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset + pos, (end - pos) >> 2);
-  let at = 0;
-  for (; at < words.length; at++) {
-    const word = words[at] as number;
-    const quote = word ^ 0x22222222;
-    const backslash = word ^ 0x5c5c5c5c;
-    // A borrow between bytes can raise a false alarm, never hide a true one; the loop below looks byte by byte.
-    const alarm =
-      ((word - 0x20202020) & ~word) |
-      ((quote - 0x01010101) & ~quote) |
-      ((backslash - 0x01010101) & ~backslash);
-    if ((alarm & 0x80808080) !== 0) {
-      const first = pos + at * 4;
-      for (let i = first; i < first + 4; i++) if (isSpecial(bytes[i] as number)) return i;
-    }
-  }
-  for (pos += at * 4; pos < end; pos++) if (isSpecial(bytes[pos] as number)) return pos;
-  return end;
-}
-
-function isSpecial(byte: number): boolean {
-  return byte === QUOTE || byte === BACKSLASH || byte < 0x20;
 }
 
 /** @param pos the first digit or the minus sign */
@@ -180,7 +179,7 @@ export function endOfScalar(bytes: Buffer, pos: number, end: number): number {
   }
 }
 
-/** Position of the value of a member whose key starts at `pos`. */
+/** Position of the value of a member whose key ends at `keyEnd`. */
 export function startOfMemberValue(bytes: Buffer, keyEnd: number, end: number): number {
   const colon = skipSpace(bytes, keyEnd, end);
   if (colon >= end || bytes[colon] !== COLON) throw new JsonSyntaxError('":"', colon);

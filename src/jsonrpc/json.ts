@@ -12,7 +12,7 @@ import {
   skipSpace,
   startOfMemberValue,
 } from './grammar.js';
-import { keyAt, keyIs } from './keys.js';
+import { couldBe, keyAt, keyIs } from './keys.js';
 
 export { JsonSyntaxError } from './grammar.js';
 
@@ -28,8 +28,9 @@ export interface JsonNode {
 }
 
 export interface JsonMember {
-  /** The decoded name. */
+  /** The decoded name; {@link isNamed} is the faster question. */
   readonly key: string;
+  isNamed(key: string): boolean;
   /** Position of the opening quote of the name. */
   readonly keyStart: number;
   readonly value: JsonNode;
@@ -74,17 +75,15 @@ export function membersOf(bytes: Buffer, node: JsonNode): readonly JsonMember[] 
 }
 
 /** Those members whose names are among `keys`, in their order, duplicates included. */
-export function membersNamed(
-  bytes: Buffer,
-  node: JsonNode,
-  keys: { has(key: string): boolean; keys(): Iterable<string> },
-): readonly JsonMember[] {
+export function membersNamed(bytes: Buffer, node: JsonNode, keys: Iterable<string>): readonly JsonMember[] {
+  const names = [...keys];
   const found: JsonMember[] = [];
   if (node.members !== undefined) {
-    for (const member of node.members) if (keys.has(member.key)) found.push(member);
+    for (const member of node.members) {
+      for (const name of names) if (member.isNamed(name)) found.push(member);
+    }
     return found;
   }
-  const names = [...keys.keys()];
   for (const cursor = new MemberCursor(bytes, node); cursor.next(); ) {
     for (const name of names) if (cursor.isNamed(name)) found.push(cursor.member());
   }
@@ -100,7 +99,7 @@ export function getMember(bytes: Buffer, node: JsonNode, key: string): JsonNode 
   if (members !== undefined) {
     for (let i = members.length - 1; i >= 0; i--) {
       const member = members[i] as JsonMember;
-      if (member.key === key) return member.value;
+      if (member.isNamed(key)) return member.value;
     }
     return undefined;
   }
@@ -162,7 +161,7 @@ function scanObject(bytes: Buffer, start: number, end: number, level: number, le
     const keyEnd = endOfString(bytes, pos, end);
     pos = startOfMemberValue(bytes, keyEnd, end);
     const value = scanValue(bytes, pos, end, level + 1, levels);
-    if (left-- > 0) members?.push({ key: keyAt(bytes, keyStart + 1, keyEnd - 1), keyStart, value });
+    if (left-- > 0) members?.push(new Member(bytes, keyStart, keyEnd, value));
     else members = undefined;
     pos = skipSpace(bytes, value.end, end);
     const byte = pos < end ? bytes[pos] : -1;
@@ -184,6 +183,32 @@ KINDS[0x6e] = 'null';
 
 function nodeAt(bytes: Buffer, start: number, end: number): JsonNode {
   return { kind: KINDS[bytes[start] as number] as JsonKind, start, end, members: undefined };
+}
+
+/** Most members are only passed by, so that the name is decoded when it is asked for. */
+class Member implements JsonMember {
+  readonly keyStart: number;
+  readonly value: JsonNode;
+  readonly #bytes: Buffer;
+  readonly #keyEnd: number;
+  #key: string | undefined;
+
+  constructor(bytes: Buffer, keyStart: number, keyEnd: number, value: JsonNode) {
+    this.keyStart = keyStart;
+    this.value = value;
+    this.#bytes = bytes;
+    this.#keyEnd = keyEnd;
+  }
+
+  get key(): string {
+    this.#key ??= keyAt(this.#bytes, this.keyStart + 1, this.#keyEnd - 1);
+    return this.#key;
+  }
+
+  isNamed(key: string): boolean {
+    if (this.#key !== undefined) return this.#key === key;
+    return couldBe(this.#bytes, this.keyStart + 1, this.#keyEnd - 1, key) && this.key === key;
+  }
 }
 
 /** Walks the members of an object that is known to be valid JSON, without a node for each. */
@@ -223,7 +248,6 @@ class MemberCursor {
   }
 
   member(): JsonMember {
-    const key = keyAt(this.#bytes, this.#keyStart + 1, this.#keyEnd - 1);
-    return { key, keyStart: this.#keyStart, value: this.value() };
+    return new Member(this.#bytes, this.#keyStart, this.#keyEnd, this.value());
   }
 }

@@ -24,10 +24,7 @@ export function keyAt(bytes: Buffer, start: number, end: number): string {
   const slot = slotOf(bytes, start, length);
   const entry = table[slot];
   if (entry !== undefined && entry.raw.length === length) {
-    const raw = entry.raw;
-    let i = 0;
-    while (i < length && raw[i] === bytes[start + i]) i++;
-    if (i === length) return entry.text;
+    if (sameBytes(entry.raw, bytes, start)) return entry.text;
   }
   const text = decode(bytes, start, end);
   if (entry?.pinned !== true)
@@ -35,7 +32,10 @@ export function keyAt(bytes: Buffer, start: number, end: number): string {
   return text;
 }
 
-/** Whether the name written at `[start, end)` is `key`; decodes only what is not plain ASCII. */
+/**
+ * Whether the string written at `[start, end)` is `key`. Decodes it only when an escape or a character beyond ASCII
+ * leaves no other way to tell.
+ */
 export function keyIs(bytes: Buffer, start: number, end: number, key: string): boolean {
   for (let i = start; i < end; i++) {
     const byte = bytes[i] as number;
@@ -43,6 +43,29 @@ export function keyIs(bytes: Buffer, start: number, end: number, key: string): b
     if (byte !== key.charCodeAt(i - start)) return false;
   }
   return end - start === key.length;
+}
+
+/** A quick look that mostly says no: a string is never shorter in UTF-8 than in UTF-16. */
+export function couldBe(bytes: Buffer, start: number, end: number, key: string): boolean {
+  if (end - start < key.length) return false;
+  const first = bytes[start] as number;
+  return first === key.charCodeAt(0) || first === BACKSLASH || first >= 0x80 || start === end;
+}
+
+function sameBytes(raw: Uint8Array, bytes: Buffer, start: number): boolean {
+  const length = raw.length;
+  let i = 0;
+  for (; i + 3 < length; i += 4) {
+    const at = start + i;
+    const differing =
+      ((raw[i] as number) ^ (bytes[at] as number)) |
+      ((raw[i + 1] as number) ^ (bytes[at + 1] as number)) |
+      ((raw[i + 2] as number) ^ (bytes[at + 2] as number)) |
+      ((raw[i + 3] as number) ^ (bytes[at + 3] as number));
+    if (differing !== 0) return false;
+  }
+  for (; i < length; i++) if (raw[i] !== bytes[start + i]) return false;
+  return true;
 }
 
 function decode(bytes: Buffer, start: number, end: number): string {

@@ -38,7 +38,7 @@ export class Rope {
     if (typeof piece === 'string') {
       if (piece.length > 0) {
         this.#parts.push(piece);
-        this.#byteLength += utf8Length(piece);
+        this.#byteLength += Buffer.byteLength(piece);
       }
       return this;
     }
@@ -51,6 +51,11 @@ export class Rope {
     }
     this.#byteLength += piece.#byteLength;
     return this;
+  }
+
+  /** Appends the JSON text of a string. */
+  pushString(value: string): this {
+    return isPlain(value) ? this.push('"').push(value).push('"') : this.push(JSON.stringify(value));
   }
 
   /** Appends bytes `[start, end)` of a buffer, which must not change afterwards. */
@@ -80,15 +85,19 @@ export class Rope {
   }
 }
 
+/** Whether the string's JSON text is just the string in quotes. Names are; JSON.stringify costs more than the look. */
+function isPlain(value: string): boolean {
+  if (value.length > SHORT) return false;
+  for (let i = 0; i < value.length; i++) {
+    const code = value.charCodeAt(i);
+    if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return false;
+  }
+  return true;
+}
+
 function viewOf(slice: Slice): Buffer {
   const { bytes, start, end } = slice;
   return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end);
-}
-
-function utf8Length(text: string): number {
-  if (text.length > SHORT * 2) return Buffer.byteLength(text);
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x80) return Buffer.byteLength(text);
-  return text.length;
 }
 
 function writeString(target: Buffer, at: number, text: string): number {

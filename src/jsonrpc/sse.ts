@@ -206,18 +206,23 @@ export function sseEvent(frame: Rope, opts?: { event?: string; id?: string }): R
   event.push(frame).push('\n\n');
   // The head makes the rope more than one piece, so that this buffer is its own and may be changed.
   const bytes = event.toBuffer();
-  for (let i = bytes.length - 2 - frame.byteLength; i < bytes.length - 2; i++) {
-    if (bytes[i] === LF || bytes[i] === CR) bytes[i] = SPACE;
-  }
+  const line = bytes.subarray(bytes.length - 2 - frame.byteLength, bytes.length - 2);
+  if (hasLineEnd(line)) blankLineEnds(line);
   return event;
 }
 
 function onOneLine(piece: Buffer | string): Buffer | string {
   if (typeof piece === 'string') return piece.replace(/[\r\n]/g, ' ');
-  if (piece.indexOf(LF) === -1 && piece.indexOf(CR) === -1) return piece;
-  const copy = Buffer.from(piece);
-  for (let i = 0; i < copy.length; i++) if (copy[i] === LF || copy[i] === CR) copy[i] = SPACE;
-  return copy;
+  return hasLineEnd(piece) ? blankLineEnds(Buffer.from(piece)) : piece;
+}
+
+function hasLineEnd(bytes: Buffer): boolean {
+  return bytes.indexOf(LF) !== -1 || bytes.indexOf(CR) !== -1;
+}
+
+function blankLineEnds(bytes: Buffer): Buffer {
+  for (let i = 0; i < bytes.length; i++) if (bytes[i] === LF || bytes[i] === CR) bytes[i] = SPACE;
+  return bytes;
 }
 
 /** A comment, which keeps a connection from looking idle. @param text must not hold a line end */
