@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { type Loose, listen, type ReceivedRequest, recordRequest } from './net.js';
+import { listen, type ReceivedRequest, recordRequest } from './net.js';
 import { rawStringify } from './raw.js';
 
 /** A request whose body has been read, and the means to answer it in any way. */
