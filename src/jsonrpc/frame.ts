@@ -243,7 +243,7 @@ function readAnswer(
     id ??= anyIdOf(bytes, envelope.id);
     if (result !== undefined && error?.kind === 'null') error = undefined;
     if (error !== undefined && result?.kind === 'null') result = undefined;
-  } else if (id === undefined && (result !== undefined || envelope.id?.kind !== 'null')) {
+  } else if (id === undefined && !(error !== undefined && isAbsent(envelope.id))) {
     throw invalid('Member "id" must be a string or an integer');
   }
   if (result !== undefined && error !== undefined)
@@ -291,6 +291,11 @@ function isInteger(bytes: Buffer, node: JsonNode): boolean {
     if ((byte < 0x30 || byte > 0x39) && i > node.start) return false;
   }
   return true;
+}
+
+/** An error about a request whose id could not be read has the id null (JSON-RPC 2.0, section 5) or none (MCP). */
+function isAbsent(id: JsonNode | undefined): boolean {
+  return id === undefined || id.kind === 'null';
 }
 
 function errorCodeOf(bytes: Buffer, node: JsonNode | undefined): number | undefined {
