@@ -1,5 +1,6 @@
 import { CLOSE_BRACE, COMMA, skipSpace } from './grammar.js';
-import { type JsonMember, type JsonNode, membersNamed } from './json.js';
+import type { JsonMember, JsonNode } from './json.js';
+import { membersNamed } from './lookup.js';
 import type { Rope } from './rope.js';
 
 /** By member name: the new JSON text of its value, or undefined to remove the member. */

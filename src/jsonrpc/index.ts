@@ -1,6 +1,14 @@
 export * from './edit.js';
 export * from './frame.js';
-export * from './json.js';
+export {
+  type JsonKind,
+  type JsonMember,
+  type JsonNode,
+  JsonSyntaxError,
+  scanJson,
+} from './json.js';
+export * from './lookup.js';
+export * from './parse.js';
 export * from './rope.js';
 export * from './sse.js';
 export * from './utf8.js';

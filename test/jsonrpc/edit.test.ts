@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Edits, writeObject } from '../../src/jsonrpc/edit.js';
-import { membersOf, scanJson, textOf } from '../../src/jsonrpc/json.js';
-import { Rope } from '../../src/jsonrpc/rope.js';
+import { type Edits, membersOf, Rope, scanJson, textOf, writeObject } from '../../src/jsonrpc/index.js';
 import { objectText, valueText } from './json-text.js';
 
 type Table = readonly (readonly [string, string | undefined])[];

@@ -6,6 +6,7 @@ import {
   errorRope,
   type Frame,
   FrameError,
+  type JsonNode,
   MAX_BATCH_ITEMS,
   notificationRope,
   parseAnswer,
@@ -13,11 +14,11 @@ import {
   parseBody,
   parseFrame,
   type RequestId,
+  Rope,
   requestRope,
   resultRope,
-} from '../../src/jsonrpc/frame.js';
-import { type JsonNode, textOf } from '../../src/jsonrpc/json.js';
-import { Rope } from '../../src/jsonrpc/rope.js';
+  textOf,
+} from '../../src/jsonrpc/index.js';
 import { objectText, space, stringText, valueText } from './json-text.js';
 
 const frame = (text: string) => parseFrame(Buffer.from(text));

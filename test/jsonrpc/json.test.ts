@@ -12,8 +12,8 @@ import {
   scanJson,
   stringOf,
   textOf,
-} from '../../src/jsonrpc/json.js';
-import { toValidUtf8 } from '../../src/jsonrpc/utf8.js';
+  toValidUtf8,
+} from '../../src/jsonrpc/index.js';
 import { objectText, space, valueText } from './json-text.js';
 
 const scan = (text: string, depth = 3) => scanJson(Buffer.from(text), depth);

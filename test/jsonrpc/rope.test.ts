@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Rope } from '../../src/jsonrpc/rope.js';
+import { Rope } from '../../src/jsonrpc/index.js';
 
 describe('Rope', () => {
   it('gives back the very buffer that is its only piece', () => {

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Rope } from '../../src/jsonrpc/rope.js';
-import { SseDecoder, SseOverflowError, sseComment, sseEvent } from '../../src/jsonrpc/sse.js';
+import { Rope, SseDecoder, SseOverflowError, sseComment, sseEvent } from '../../src/jsonrpc/index.js';
 import { space, stringText, valueText } from './json-text.js';
 
 type Seen = { type: string; data: string; id: string | undefined };

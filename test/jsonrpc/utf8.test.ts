@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toValidUtf8 } from '../../src/jsonrpc/utf8.js';
+import { toValidUtf8 } from '../../src/jsonrpc/index.js';
 
 describe('toValidUtf8', () => {
   it('gives back the very bytes that are valid, a byte order mark included', () => {

@@ -1,0 +1,134 @@
+import {
+  CLOSE_BRACKET,
+  COMMA,
+  endOfString,
+  endOfValue,
+  QUOTE,
+  skipSpace,
+  startOfMemberValue,
+} from './grammar.js';
+import { type JsonMember, type JsonNode, Member, nodeAt } from './json.js';
+import { keyAt, keyIs } from './keys.js';
+
+/**
+ * What a scanned buffer says. All of it takes the text for valid: a node comes from `scanJson` or from one of these
+ * functions, together with the buffer that it points into.
+ */
+
+/** The members of an object in their order, duplicates included; none for any other kind. */
+export function membersOf(bytes: Buffer, node: JsonNode): readonly JsonMember[] {
+  if (node.members !== undefined) return node.members;
+  const members: JsonMember[] = [];
+  for (const cursor = new MemberCursor(bytes, node); cursor.next(); ) members.push(cursor.member());
+  return members;
+}
+
+/** Those members whose names are among `keys`, in their order, duplicates included. */
+export function membersNamed(bytes: Buffer, node: JsonNode, keys: Iterable<string>): readonly JsonMember[] {
+  const names = [...keys];
+  const found: JsonMember[] = [];
+  if (node.members !== undefined) {
+    for (const member of node.members) {
+      for (const name of names) if (member.isNamed(name)) found.push(member);
+    }
+    return found;
+  }
+  for (const cursor = new MemberCursor(bytes, node); cursor.next(); ) {
+    for (const name of names) if (cursor.isNamed(name)) found.push(cursor.member());
+  }
+  return found;
+}
+
+/**
+ * The value of the last member with that name, as `JSON.parse` would have it; also finds names written with
+ * escapes. Undefined if there is none or the node is no object.
+ */
+export function getMember(bytes: Buffer, node: JsonNode, key: string): JsonNode | undefined {
+  const members = node.members;
+  if (members !== undefined) {
+    for (let i = members.length - 1; i >= 0; i--) {
+      const member = members[i] as JsonMember;
+      if (member.isNamed(key)) return member.value;
+    }
+    return undefined;
+  }
+  let found: JsonNode | undefined;
+  for (const cursor = new MemberCursor(bytes, node); cursor.next(); ) {
+    if (cursor.isNamed(key)) found = cursor.value();
+  }
+  return found;
+}
+
+/** The elements of an array; none for any other kind. One node per element: see {@link eachElement}. */
+export function elementsOf(bytes: Buffer, node: JsonNode): readonly JsonNode[] {
+  return [...eachElement(bytes, node)];
+}
+
+/** The elements of an array one by one, so that an array of millions need not be held as nodes. */
+export function* eachElement(bytes: Buffer, node: JsonNode): Generator<JsonNode, void, undefined> {
+  if (node.kind !== 'array') return;
+  let pos = skipSpace(bytes, node.start + 1, node.end);
+  while (bytes[pos] !== CLOSE_BRACKET) {
+    const element = nodeAt(bytes, pos, endOfValue(bytes, pos, node.end, 1));
+    yield element;
+    pos = skipSpace(bytes, element.end, node.end);
+    if (bytes[pos] === COMMA) pos = skipSpace(bytes, pos + 1, node.end);
+  }
+}
+
+/** The raw JSON text. */
+export function textOf(bytes: Buffer, node: JsonNode): string {
+  return bytes.toString('utf8', node.start, node.end);
+}
+
+/** The value as `JSON.parse` has it. */
+// biome-ignore lint/suspicious/noShadowRestrictedNames: nobody calls the global one without an object
+export function valueOf(bytes: Buffer, node: JsonNode): unknown {
+  return JSON.parse(textOf(bytes, node));
+}
+
+/** The decoded string; undefined if there is no node or it is no string. */
+export function stringOf(bytes: Buffer, node: JsonNode | undefined): string | undefined {
+  return node?.kind === 'string' ? keyAt(bytes, node.start + 1, node.end - 1) : undefined;
+}
+
+/** Walks the members of an object that is known to be valid JSON, without a node for each. */
+class MemberCursor {
+  readonly #bytes: Buffer;
+  readonly #end: number;
+  #keyStart = 0;
+  #keyEnd = 0;
+  #valueStart = 0;
+  #valueEnd: number;
+
+  constructor(bytes: Buffer, node: JsonNode) {
+    this.#bytes = bytes;
+    this.#end = node.kind === 'object' ? node.end : node.start;
+    this.#valueEnd = node.start;
+  }
+
+  next(): boolean {
+    // The byte before the next member is the opening brace or a comma; after the last one it is the closing brace.
+    const before = skipSpace(this.#bytes, this.#valueEnd, this.#end);
+    if (before >= this.#end - 1) return false;
+    const pos = skipSpace(this.#bytes, before + 1, this.#end);
+    if (this.#bytes[pos] !== QUOTE) return false;
+    this.#keyStart = pos;
+    this.#keyEnd = endOfString(this.#bytes, pos, this.#end);
+    this.#valueStart = startOfMemberValue(this.#bytes, this.#keyEnd, this.#end);
+    this.#valueEnd = endOfValue(this.#bytes, this.#valueStart, this.#end, 1);
+    return true;
+  }
+
+  isNamed(key: string): boolean {
+    return keyIs(this.#bytes, this.#keyStart + 1, this.#keyEnd - 1, key);
+  }
+
+  value(): JsonNode {
+    return nodeAt(this.#bytes, this.#valueStart, this.#valueEnd);
+  }
+
+  member(): JsonMember {
+    return new Member(this.#bytes, this.#keyStart, this.#keyEnd, this.value());
+  }
+}
