@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import closeWithGrace from 'close-with-grace';
-import { pino } from 'pino';
 import { loadConfig } from '../config/index.js';
+import { createLogger } from '../telemetry/logger.js';
 import { type CommandContext, EXIT, type Gateway, UsageError } from './context.js';
 
 /** Container runtimes kill ten seconds after SIGTERM; whatever is left by then is cut off here, and cleanly. */
@@ -18,7 +18,7 @@ export async function runServe(args: string[], context: CommandContext): Promise
   const { values } = parseArgs({ args, options: { config: { type: 'string', short: 'c' } } });
   if (values.config === undefined) throw new UsageError('serve needs --config FILE');
   const config = loadConfig(values.config, context.env);
-  const log = pino({ level: config.log.level });
+  const { log, flush } = createLogger(config.log.level);
   for (const warning of config.warnings) log.warn(warning);
   const gateway = await context.createGateway(config, { log });
   const grace = closeWithGrace(
@@ -32,6 +32,7 @@ export async function runServe(args: string[], context: CommandContext): Promise
       else log.info({ signal }, 'closing');
       if (await closedInTime(gateway)) log.info('closed');
       else log.warn(`not closed within ${CLOSE_BOUND_MS / 1000} s, what was in flight is cut off`);
+      flush();
     },
   );
   try {

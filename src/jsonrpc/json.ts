@@ -82,10 +82,15 @@ function scanObject(bytes: Buffer, start: number, end: number, level: number, le
     const keyStart = pos;
     const keyEnd = endOfString(bytes, pos, end);
     pos = startOfMemberValue(bytes, keyEnd, end);
-    const value = scanValue(bytes, pos, end, level + 1, levels);
-    if (left-- > 0) members?.push(new Member(bytes, keyStart, keyEnd, value));
-    else members = undefined;
-    pos = skipSpace(bytes, value.end, end);
+    if (left-- <= 0) members = undefined;
+    if (members === undefined) {
+      pos = endOfValue(bytes, pos, end, level + 1);
+    } else {
+      const value = scanValue(bytes, pos, end, level + 1, levels);
+      members.push(new Member(bytes, keyStart, keyEnd, value));
+      pos = value.end;
+    }
+    pos = skipSpace(bytes, pos, end);
     const byte = pos < end ? bytes[pos] : -1;
     if (byte === CLOSE_BRACE) break;
     if (byte !== COMMA) throw new JsonSyntaxError('"," or "}"', pos);

@@ -1,0 +1,129 @@
+import { CODE, QuestionRefused } from '../../exchange/errors.js';
+import type {
+  BackendAffinity,
+  Caller,
+  ClientSession,
+  ForwardedHeaders,
+  Revision,
+} from '../../exchange/types.js';
+import { getMember, type NotificationFrame, type RequestFrame, Rope, textOf } from '../../jsonrpc/index.js';
+import type { BackendSession, SessionListener } from './backend-session.js';
+
+interface Opener {
+  open(caller: Caller): Promise<BackendSession>;
+  restore(id: string, revision: Revision): BackendSession;
+}
+
+const EMPTY_RESULT = Buffer.from('{}');
+
+/**
+ * The one backend session that belongs to a client session, replaced when the backend loses it. The client never
+ * learns of the replacement: its own session stays.
+ */
+export class ClientAffinity implements BackendAffinity, SessionListener {
+  readonly #opener: Opener;
+  readonly #client: ClientSession;
+  /** As of its latest request: credentials are refreshed. */
+  #caller: Caller;
+  #session: BackendSession | undefined;
+  #opening: Promise<BackendSession> | undefined;
+  #ended = false;
+  #restored = false;
+
+  constructor(opener: Opener, client: ClientSession, caller: Caller) {
+    this.#opener = opener;
+    this.#client = client;
+    this.#caller = caller;
+  }
+
+  get backendSession(): { readonly id: string; readonly revision: Revision } | undefined {
+    const session = this.#session;
+    return session?.id === undefined ? undefined : { id: session.id, revision: session.info.revision };
+  }
+
+  get #forwarded(): ForwardedHeaders {
+    return this.#caller.forwarded;
+  }
+
+  /** The session, opened if need be; calls that come at once wait for the same handshake. */
+  session(): Promise<BackendSession> {
+    if (this.#session !== undefined && !this.#session.lost) return Promise.resolve(this.#session);
+    this.#opening ??= this.#open();
+    return this.#opening;
+  }
+
+  /** A request of the client came, with the credentials of now. */
+  touch(caller: Caller): void {
+    this.#caller = caller;
+  }
+
+  /** The session was lost; the next call opens another. */
+  replace(lost: BackendSession): void {
+    if (this.#session === lost) this.#session = undefined;
+  }
+
+  listen(open: boolean): void {
+    if (open) this.#session?.openFeed(this, this.#forwarded);
+    else this.#session?.closeFeed();
+  }
+
+  notify(method: string, bytes: Buffer): void {
+    if (method === 'notifications/initialized') return;
+    void this.#session?.post(new Rope().push(bytes), this.#forwarded);
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true;
+    const session = this.#session ?? (await this.#opening?.catch(() => undefined));
+    this.#session = undefined;
+    await session?.end(this.#forwarded);
+  }
+
+  onNotification(frame: NotificationFrame): void {
+    const { bytes, root, method, params } = frame;
+    const token = params === undefined ? undefined : getMember(bytes, params, 'progressToken');
+    const call =
+      method === 'notifications/progress' && token !== undefined
+        ? this.#session?.callOf(textOf(bytes, token))
+        : undefined;
+    if (call !== undefined) call.listener.onNotification(frame);
+    else this.#client.channel.notify({ method, params, bytes: bytes.subarray(root.start, root.end) });
+  }
+
+  onRequest(frame: RequestFrame): void {
+    const session = this.#session;
+    if (session === undefined) return;
+    const { id, method, params, bytes, root } = frame;
+    if (method === 'ping') {
+      session.answer(id, { result: EMPTY_RESULT }, this.#forwarded);
+      return;
+    }
+    this.#client.channel.ask({ id, method, params, bytes: bytes.subarray(root.start, root.end) }).then(
+      (answer) => session.answer(id, answer, this.#forwarded),
+      (error: Error) => {
+        const code = error instanceof QuestionRefused ? error.code : CODE.internal;
+        session.refuse(id, error.message, this.#forwarded, code);
+      },
+    );
+  }
+
+  /** Takes up the session that another process opened, as the client's sealed session id tells. */
+  #restore(): BackendSession | undefined {
+    const { backendSession } = this.#client;
+    if (this.#restored || backendSession === undefined) return undefined;
+    this.#restored = true;
+    return this.#opener.restore(backendSession.id, backendSession.revision);
+  }
+
+  async #open(): Promise<BackendSession> {
+    try {
+      const session = this.#restore() ?? (await this.#opener.open(this.#caller));
+      if (this.#ended) await session.end(this.#forwarded);
+      this.#session = session;
+      if (this.#client.listening) session.openFeed(this, this.#forwarded);
+      return session;
+    } finally {
+      this.#opening = undefined;
+    }
+  }
+}

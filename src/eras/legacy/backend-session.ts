@@ -1,0 +1,227 @@
+import { getSetCookies, Headers } from 'undici';
+import { CODE } from '../../exchange/errors.js';
+import type { ForwardedHeaders } from '../../exchange/types.js';
+import {
+  type ErrorFrame,
+  errorRope,
+  type NotificationFrame,
+  notificationRope,
+  type RequestFrame,
+  type RequestId,
+  type ResultFrame,
+  Rope,
+  requestRope,
+  resultRope,
+} from '../../jsonrpc/index.js';
+import { RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
+import type { ResponseHeaders } from '../../transports/streamable-http.js';
+import type { LegacyBackend } from './backend.js';
+import { BackendFeed } from './feed.js';
+import type { InitializeInfo } from './handshake.js';
+
+/** A request in flight on a backend session. */
+export interface SessionCall {
+  /** The id, and the progress token, under which the backend knows it. */
+  readonly id: number;
+  readonly rpc: RpcCall;
+}
+
+/** Takes what arrives on a session outside the answer stream of a call. */
+export interface SessionListener {
+  onNotification(frame: NotificationFrame): void;
+  onRequest(frame: RequestFrame): void;
+}
+
+/** How long a message that nobody waits for (a notification, an answer to a question) may take. */
+const AWAY_MS = 10_000;
+
+/**
+ * A session with a legacy backend, from its handshake to its end. Ids of requests are the gateway's own, from 1 and
+ * never used twice: SDK servers cannot cancel the request 0, and hang or refuse when two in flight share an id.
+ */
+export class BackendSession {
+  readonly backend: LegacyBackend;
+  readonly info: InitializeInfo;
+  /** The backend's session id; undefined where it keeps no sessions. */
+  readonly id: string | undefined;
+  /** The backend does not know the session any more. */
+  lost = false;
+  lastUsedAt = performance.now();
+  #cookies: Map<string, string> | undefined;
+  #headers: readonly string[];
+  #nextId: number;
+  #calls: Map<number, SessionCall & { listener: RpcListener }> | undefined;
+  #feed: BackendFeed | undefined;
+
+  constructor(backend: LegacyBackend, info: InitializeInfo, id: string | undefined, firstRequestId = 1) {
+    this.backend = backend;
+    this.info = info;
+    this.id = id;
+    this.#headers = sessionHeaders(info.revision, id);
+    this.#nextId = firstRequestId;
+  }
+
+  /** Requests in flight. */
+  get busy(): number {
+    return this.#calls?.size ?? 0;
+  }
+
+  /** Headers of a POST on this session, name and value in turn. */
+  headers(forwarded: ForwardedHeaders): string[] {
+    const headers = [...this.backend.postHeaders, ...this.#headers];
+    pushForwarded(headers, forwarded);
+    if (this.#cookies !== undefined) headers.push('cookie', this.#cookieHeader());
+    return headers;
+  }
+
+  /**
+   * Sends a request.
+   * @param params makes the params, given the id and progress token that the request will have
+   */
+  request(
+    method: string,
+    params: (id: number) => Rope | undefined,
+    forwarded: ForwardedHeaders,
+    listener: RpcListener,
+  ): SessionCall & { done: Promise<RpcReply> } {
+    const id = this.#nextId++;
+    const { transport, ticker } = this.backend;
+    const rpc = new RpcCall(String(id), ticker, listener);
+    const call = { id, rpc, listener };
+    this.#calls ??= new Map();
+    this.#calls.set(id, call);
+    rpc.post(transport, this.headers(forwarded), requestRope(id, method, params(id)));
+    return { id, rpc, done: this.#finish(call) };
+  }
+
+  /** Takes up the broken answer stream of a call again (basic/transports, "Resumability and Redelivery"). */
+  resumeCall(id: number, lastEventId: string, forwarded: ForwardedHeaders, listener: RpcListener): RpcCall {
+    const { transport, ticker } = this.backend;
+    const rpc = new RpcCall(String(id), ticker, listener);
+    return rpc.resumeBy(transport, [...this.getHeaders(forwarded), 'last-event-id', lastEventId]);
+  }
+
+  /** Headers of a GET on this session. */
+  getHeaders(forwarded: ForwardedHeaders): string[] {
+    const headers = ['accept', 'text/event-stream', 'accept-encoding', 'identity', ...this.#headers];
+    pushForwarded(headers, forwarded);
+    if (this.#cookies !== undefined) headers.push('cookie', this.#cookieHeader());
+    return headers;
+  }
+
+  /** Sends a notification; resolves when the backend took it, also when it did so with an error. */
+  notify(method: string, params: Rope | undefined, forwarded: ForwardedHeaders): Promise<RpcReply> {
+    return this.post(notificationRope(method, params), forwarded);
+  }
+
+  /** Answers a server request; never throws. */
+  answer(id: RequestId, answer: { result: Buffer } | { error: Buffer }, forwarded: ForwardedHeaders): void {
+    const body =
+      'result' in answer
+        ? resultRope(id, new Rope().push(answer.result))
+        : new Rope().push('{"jsonrpc":"2.0","id":').push(id).push(',"error":').push(answer.error).push('}');
+    void this.post(body, forwarded);
+  }
+
+  /** Refuses a server request. */
+  refuse(
+    id: RequestId,
+    message: string,
+    forwarded: ForwardedHeaders,
+    code: number = CODE.methodNotFound,
+  ): void {
+    void this.post(errorRope(id, code, message), forwarded);
+  }
+
+  /** Sends a message that has no response of its own. */
+  async post(body: Rope, forwarded: ForwardedHeaders): Promise<RpcReply> {
+    const { transport, ticker } = this.backend;
+    const rpc = new RpcCall('', ticker, SILENT);
+    const timer = setTimeout(() => rpc.abort('no answer to a notification'), AWAY_MS).unref();
+    try {
+      const reply = await rpc.post(transport, this.headers(forwarded), body).reply;
+      if (reply.kind !== 'failed') this.keepCookies(reply.headers);
+      return reply;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Opens the stream for messages outside any request; it is kept open until {@link BackendSession.closeFeed}. */
+  openFeed(listener: SessionListener, forwarded: ForwardedHeaders): void {
+    if (this.#feed !== undefined || this.backend.hasNoFeed) return;
+    this.#feed = new BackendFeed(this, listener, forwarded, (frame) => this.#takeStray(frame));
+    this.#feed.open();
+  }
+
+  closeFeed(): void {
+    this.#feed?.close();
+    this.#feed = undefined;
+  }
+
+  /** The call whose progress token this is. */
+  callOf(progressToken: string | undefined): (SessionCall & { listener: RpcListener }) | undefined {
+    return progressToken === undefined ? undefined : this.#calls?.get(Number(progressToken));
+  }
+
+  /** Session affinity of load balancers in front of the backend rides on cookies; they stay within the session. */
+  keepCookies(headers: ResponseHeaders): void {
+    const raw = headers['set-cookie'];
+    if (raw === undefined) return;
+    const carrier = new Headers();
+    for (const line of Array.isArray(raw) ? raw : [raw]) carrier.append('set-cookie', line);
+    this.#cookies ??= new Map();
+    for (const cookie of getSetCookies(carrier)) {
+      if (cookie.maxAge !== undefined && cookie.maxAge <= 0) this.#cookies.delete(cookie.name);
+      else this.#cookies.set(cookie.name, cookie.value);
+    }
+    if (this.#cookies.size === 0) this.#cookies = undefined;
+  }
+
+  /** Ends the session at the backend; never throws, and takes no longer than a few seconds. */
+  async end(forwarded: ForwardedHeaders): Promise<void> {
+    this.closeFeed();
+    for (const { rpc } of this.#calls?.values() ?? []) rpc.abort('session ended');
+    if (this.id === undefined || this.lost) return;
+    this.lost = true;
+    await this.backend.deleteSession(this.headers(forwarded));
+  }
+
+  async #finish(call: SessionCall): Promise<RpcReply> {
+    const reply = await call.rpc.reply;
+    this.#calls?.delete(call.id);
+    if (this.#calls?.size === 0) this.#calls = undefined;
+    this.lastUsedAt = performance.now();
+    if (reply.kind !== 'failed' && reply.headers['set-cookie'] !== undefined) this.keepCookies(reply.headers);
+    return reply;
+  }
+
+  #takeStray(frame: ResultFrame | ErrorFrame): void {
+    if (frame.id !== undefined) this.#calls?.get(Number(frame.id))?.rpc.take(frame);
+  }
+
+  #cookieHeader(): string {
+    return [...(this.#cookies ?? [])].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+}
+
+const SILENT: RpcListener = { onNotification() {}, onRequest() {} };
+
+const headersCache = new Map<string, readonly string[]>();
+
+function sessionHeaders(revision: string, id: string | undefined): readonly string[] {
+  if (id !== undefined) return ['mcp-session-id', id, 'mcp-protocol-version', revision];
+  let headers = headersCache.get(revision);
+  if (headers === undefined) {
+    headers = ['mcp-protocol-version', revision];
+    headersCache.set(revision, headers);
+  }
+  return headers;
+}
+
+export function pushForwarded(headers: string[], forwarded: ForwardedHeaders): void {
+  const { authorization, traceparent, tracestate } = forwarded;
+  if (authorization !== undefined) headers.push('authorization', authorization);
+  if (traceparent !== undefined) headers.push('traceparent', traceparent);
+  if (tracestate !== undefined) headers.push('tracestate', tracestate);
+}

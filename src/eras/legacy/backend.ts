@@ -1,0 +1,79 @@
+import { LRUCache } from 'lru-cache';
+import type { Ticker } from '../../exchange/ticker.js';
+import type { Revision } from '../../exchange/types.js';
+import type { AnswerSink, StreamableHttpTransport } from '../../transports/streamable-http.js';
+import type { InitializeInfo } from './handshake.js';
+import { NEWEST_LEGACY } from './revisions.js';
+
+/** Both types, in this order and spelling: some servers compare the header with exactly this text. */
+const ACCEPT = 'application/json, text/event-stream';
+/** For the few that want the stream first. */
+const ACCEPT_OTHER_ORDER = 'text/event-stream, application/json';
+
+/** How long a backend may take over the end of a session. */
+const DELETE_MS = 3_000;
+const REMEMBERED_INFOS = 100;
+
+/** What all sessions with one legacy backend share. */
+export class LegacyBackend {
+  /** For messages to people. */
+  readonly name: string;
+  readonly transport: StreamableHttpTransport;
+  readonly ticker: Ticker;
+  /** Limit for one handshake in milliseconds. */
+  readonly handshakeMs: number;
+  /** The backend said that it has no GET stream. */
+  hasNoFeed = false;
+  /** Newest revision that the backend lets through to its own negotiation. */
+  newestRevision: Revision = NEWEST_LEGACY;
+  #accept = ACCEPT;
+  readonly #infos = new LRUCache<string, InitializeInfo>({ max: REMEMBERED_INFOS });
+
+  constructor(name: string, transport: StreamableHttpTransport, ticker: Ticker, handshakeMs: number) {
+    this.name = name;
+    this.transport = transport;
+    this.ticker = ticker;
+    this.handshakeMs = handshakeMs;
+    this.postHeaders = postHeaders(ACCEPT);
+  }
+
+  /** Headers of every POST, name and value in turn. */
+  postHeaders: readonly string[];
+
+  /** After a 406: takes the other order of media types; false when both have been tried. */
+  turnAccept(): boolean {
+    if (this.#accept !== ACCEPT) return false;
+    this.#accept = ACCEPT_OTHER_ORDER;
+    this.postHeaders = postHeaders(this.#accept);
+    return true;
+  }
+
+  /** One object for equal answers: thousands of sessions are told the same. */
+  rememberInfo(info: InitializeInfo): InitializeInfo {
+    const key = info.bytes.toString('latin1', info.result.start, info.result.end);
+    const known = this.#infos.get(key);
+    if (known !== undefined) return known;
+    this.#infos.set(key, info);
+    return info;
+  }
+
+  /** Tells the backend that a session is over; what it answers does not matter. */
+  deleteSession(headers: readonly string[]): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const sink: AnswerSink = { onHead() {}, onMessage() {}, onEnd: done, onError: done };
+      const transfer = this.transport.send('DELETE', headers, undefined, sink);
+      const timer = setTimeout(() => {
+        transfer.abort();
+        resolve();
+      }, DELETE_MS);
+    });
+  }
+}
+
+function postHeaders(accept: string): readonly string[] {
+  return ['content-type', 'application/json', 'accept', accept, 'accept-encoding', 'identity'];
+}

@@ -1,0 +1,150 @@
+import { CODE, cancelled, QuestionRefused } from '../../exchange/errors.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { rewriteParams } from '../../exchange/rewrite.js';
+import type { Answer } from '../../exchange/types.js';
+import {
+  getMember,
+  type JsonNode,
+  type NotificationFrame,
+  type RequestFrame,
+  Rope,
+  textOf,
+  writeObject,
+} from '../../jsonrpc/index.js';
+import type { RpcCall, RpcListener, RpcReply } from '../../transports/rpc-call.js';
+import type { BackendSession } from './backend-session.js';
+
+const EMPTY_RESULT = Buffer.from('{}');
+const LONGEST_RESUME_PAUSE_MS = 10_000;
+const MAX_RESUMES = 10;
+
+/** One exchange on a backend session: the request, its progress and questions, its cancellation. */
+export class LegacyCall implements RpcListener {
+  readonly #exchange: Exchange;
+  readonly #session: BackendSession;
+  #id = 0;
+  #rpc: RpcCall | undefined;
+  #paused = false;
+
+  constructor(exchange: Exchange, session: BackendSession) {
+    this.#exchange = exchange;
+    this.#session = session;
+  }
+
+  /** @throws ExchangeError when the exchange is cancelled meanwhile */
+  async run(): Promise<RpcReply> {
+    const { request, caller } = this.#exchange;
+    const startedAt = performance.now();
+    const sent = this.#session.request(
+      request.method,
+      (id) => {
+        const token =
+          request.progressToken === undefined ? undefined : new Map([['progressToken', String(id)]]);
+        return rewriteParams(request.params, token);
+      },
+      caller.forwarded,
+      this,
+    );
+    this.#id = sent.id;
+    this.#rpc = sent.rpc;
+    this.#exchange.onCancel((reason) => this.#cancel(reason));
+    let reply = await sent.done;
+    for (let n = 0; n < MAX_RESUMES && canResume(reply); n++) reply = await this.#resume(reply);
+    this.#exchange.onCancel(undefined);
+    this.#exchange.notes.backendMs = performance.now() - startedAt;
+    if (this.#exchange.cancelled !== undefined) throw cancelled(this.#exchange.cancelled);
+    return reply;
+  }
+
+  onNotification(frame: NotificationFrame): void {
+    if (!this.#exchange.notify(this.#toClient(frame)) && !this.#paused) {
+      this.#paused = true;
+      this.#rpc?.pause();
+      this.#exchange.onDrain(() => {
+        this.#paused = false;
+        this.#rpc?.resume();
+      });
+    }
+  }
+
+  onRequest(frame: RequestFrame): void {
+    void this.#ask(frame);
+  }
+
+  /** A question that came on the session's GET stream while this call has the session to itself. */
+  async #ask(frame: RequestFrame): Promise<void> {
+    const { forwarded } = this.#exchange.caller;
+    if (frame.method === 'ping') {
+      this.#session.answer(frame.id, { result: EMPTY_RESULT }, forwarded);
+      return;
+    }
+    try {
+      const answer: Answer = await this.#exchange.ask({
+        id: frame.id,
+        method: frame.method,
+        bytes: wholeOf(frame),
+        params: frame.params,
+      });
+      this.#session.answer(frame.id, answer, forwarded);
+    } catch (error) {
+      const code = error instanceof QuestionRefused ? error.code : CODE.internal;
+      this.#session.refuse(frame.id, (error as Error).message, forwarded, code);
+    }
+  }
+
+  /** The client's own progress token in place of the gateway's; all else as it came. */
+  #toClient(frame: NotificationFrame): { method: string; bytes: Buffer; params: JsonNode | undefined } {
+    const { progressToken } = this.#exchange.request;
+    const message = { method: frame.method, bytes: frame.bytes, params: frame.params };
+    if (
+      frame.method !== 'notifications/progress' ||
+      progressToken === undefined ||
+      frame.params === undefined
+    ) {
+      return { ...message, bytes: wholeOf(frame) };
+    }
+    const { bytes, root, params } = frame;
+    const token = getMember(bytes, params, 'progressToken');
+    if (token === undefined || textOf(bytes, token) !== String(this.#id))
+      return { ...message, bytes: wholeOf(frame) };
+    const rewritten = new Rope();
+    writeObject(rewritten, bytes, params, new Map([['progressToken', progressToken]]));
+    const whole = new Rope();
+    writeObject(whole, bytes, root, new Map([['params', rewritten]]));
+    return { ...message, bytes: whole.toBuffer() };
+  }
+
+  #cancel(reason: string): void {
+    const { request, caller } = this.#exchange;
+    if (request.method !== 'initialize') {
+      const params = new Rope().push(`{"requestId":${this.#id},"reason":${JSON.stringify(reason)}}`);
+      void this.#session.notify('notifications/cancelled', params, caller.forwarded);
+    }
+    // The SDK's server never ends the stream of a cancelled request.
+    this.#rpc?.abort(reason);
+  }
+
+  async #resume(reply: RpcReply): Promise<RpcReply> {
+    if (reply.kind !== 'no-answer' || reply.lastEventId === undefined) return reply;
+    const pause = Math.min(reply.retryMs ?? 1_000, LONGEST_RESUME_PAUSE_MS);
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    if (this.#exchange.cancelled !== undefined) return reply;
+    const rpc = this.#session.resumeCall(this.#id, reply.lastEventId, this.#exchange.caller.forwarded, this);
+    this.#rpc = rpc;
+    const next = await rpc.reply;
+    // A refused or empty resumption does not come back to life.
+    if (next.kind === 'no-answer' && next.lastEventId === undefined)
+      return { ...next, lastEventId: undefined };
+    return next;
+  }
+}
+
+/** A stream that ended early and may be taken up again by its event ids. */
+function canResume(reply: RpcReply): boolean {
+  return reply.kind === 'no-answer' && reply.status === 200 && reply.lastEventId !== undefined;
+}
+
+function wholeOf(frame: NotificationFrame | RequestFrame): Buffer {
+  const { bytes, root } = frame;
+  return root.start === 0 && root.end === bytes.length ? bytes : bytes.subarray(root.start, root.end);
+}

@@ -1,0 +1,195 @@
+import { QuestionRefused } from '../../exchange/errors.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import type {
+  BackendAffinity,
+  Caller,
+  Channel,
+  Answer as ClientAnswer,
+  ClientCapabilities,
+  ClientSession,
+  ForwardedHeaders,
+  LogLevel,
+  Principal,
+  Question,
+  Revision,
+  SealedBackendSession,
+  ServerMessage,
+} from '../../exchange/types.js';
+import { type ErrorFrame, type RequestId, type ResultFrame, Rope } from '../../jsonrpc/index.js';
+import type { Answer } from '../../transports/answer.js';
+
+/** What the sealed session id holds: all that a process needs to serve a session that it has never seen. */
+export interface SessionFacts {
+  readonly route: string;
+  readonly revision: Revision;
+  readonly principal: Principal;
+  /** JSON text of the client's Implementation object. */
+  readonly clientInfo: string | undefined;
+  readonly capabilities: ClientCapabilities;
+  readonly neutralCapabilities: ClientCapabilities;
+  readonly backendSession: SealedBackendSession | undefined;
+}
+
+interface PendingQuestion {
+  readonly resolve: (answer: ClientAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Which capability a server request needs; requests that are not listed are passed on unasked. */
+const NEEDS: Readonly<Record<string, string>> = {
+  'elicitation/create': 'elicitation',
+  'sampling/createMessage': 'sampling',
+  'roots/list': 'roots',
+};
+
+/** A legacy client's session while this process knows of it: what its token says, and what happens on it now. */
+export class LegacyClientSession implements ClientSession {
+  readonly facts: SessionFacts;
+  /** The sealed id that the client sends; empty until the handshake is done. */
+  token = '';
+  affinity: BackendAffinity | undefined;
+  logLevel: LogLevel | undefined;
+  lastUsedAt = performance.now();
+  #stream: Answer | undefined;
+  #inFlight: Map<RequestId, Exchange> | undefined;
+  #questions: Map<RequestId, PendingQuestion> | undefined;
+
+  constructor(facts: SessionFacts) {
+    this.facts = facts;
+  }
+
+  get backendSession(): SealedBackendSession | undefined {
+    return this.facts.backendSession;
+  }
+
+  get listening(): boolean {
+    return this.#stream !== undefined;
+  }
+
+  /** Whether something happens on the session, so that it is not idle. */
+  get busy(): boolean {
+    return this.#stream !== undefined || this.#inFlight !== undefined;
+  }
+
+  /** The channel for messages outside any request: the GET stream, while the client holds one. */
+  get channel(): Channel {
+    return new StreamChannel(this, () => this.#stream);
+  }
+
+  caller(forwarded: ForwardedHeaders): Caller {
+    const { facts } = this;
+    return {
+      era: 'legacy',
+      revision: facts.revision,
+      principal: facts.principal,
+      clientInfo: facts.clientInfo,
+      capabilities: facts.capabilities,
+      neutralCapabilities: facts.neutralCapabilities,
+      logLevel: this.logLevel,
+      forwarded,
+      session: this,
+    };
+  }
+
+  /** @returns false for an id that is in use by another request in flight */
+  begin(id: RequestId, exchange: Exchange): boolean {
+    this.#inFlight ??= new Map();
+    if (this.#inFlight.has(id)) return false;
+    this.#inFlight.set(id, exchange);
+    return true;
+  }
+
+  finish(id: RequestId): void {
+    this.#inFlight?.delete(id);
+    if (this.#inFlight?.size === 0) this.#inFlight = undefined;
+    this.lastUsedAt = performance.now();
+  }
+
+  inFlight(id: RequestId): Exchange | undefined {
+    return this.#inFlight?.get(id);
+  }
+
+  /** Takes the GET stream; an older one, most likely of a connection that broke unseen, makes way. */
+  listen(stream: Answer): void {
+    const older = this.#stream;
+    this.#stream = stream;
+    older?.endEmpty(200);
+    stream.onGone(() => {
+      if (this.#stream !== stream) return;
+      this.#stream = undefined;
+      this.lastUsedAt = performance.now();
+      this.affinity?.listen(false);
+    });
+    this.affinity?.listen(true);
+  }
+
+  /**
+   * Puts a server's request to the client on a stream, under the server's own id.
+   * @throws QuestionRefused
+   */
+  ask(question: Question, stream: Answer | undefined): Promise<ClientAnswer> {
+    const needed = NEEDS[question.method];
+    if (needed !== undefined && !(needed in this.facts.capabilities.value)) {
+      return Promise.reject(new QuestionRefused(`the client did not declare ${needed}`));
+    }
+    if (stream === undefined || !stream.takesEvents) {
+      return Promise.reject(new QuestionRefused('the client holds no stream that could carry the request'));
+    }
+    return new Promise((resolve, reject) => {
+      this.#questions ??= new Map();
+      this.#questions.set(question.id, { resolve, reject });
+      stream.event(new Rope().push(question.bytes));
+    });
+  }
+
+  /** Takes the client's answer to a server request; one that nobody waits for is dropped. */
+  answer(frame: ResultFrame | ErrorFrame): void {
+    if (frame.id === undefined) return;
+    const pending = this.#questions?.get(frame.id);
+    if (pending === undefined) return;
+    this.#forget(frame.id);
+    const { bytes } = frame;
+    const node = frame.type === 'result' ? frame.result : frame.error;
+    const text = bytes.subarray(node.start, node.end);
+    pending.resolve(frame.type === 'result' ? { result: text } : { error: text });
+  }
+
+  /** Ends what happens on the session. The backend is told by whoever ends the affinity. */
+  close(reason: string): void {
+    for (const exchange of this.#inFlight?.values() ?? []) exchange.cancel(reason);
+    for (const { reject } of this.#questions?.values() ?? []) reject(new QuestionRefused(reason));
+    this.#questions = undefined;
+    this.#stream?.endEmpty(200);
+    this.#stream = undefined;
+  }
+
+  #forget(id: RequestId): void {
+    this.#questions?.delete(id);
+    if (this.#questions?.size === 0) this.#questions = undefined;
+  }
+}
+
+/** The way to a legacy client over one of its streams. */
+export class StreamChannel implements Channel {
+  readonly #session: LegacyClientSession;
+  readonly #stream: () => Answer | undefined;
+
+  constructor(session: LegacyClientSession, stream: () => Answer | undefined) {
+    this.#session = session;
+    this.#stream = stream;
+  }
+
+  notify(message: ServerMessage): boolean {
+    return this.#stream()?.event(new Rope().push(message.bytes)) ?? true;
+  }
+
+  onDrain(resume: () => void): void {
+    const stream = this.#stream();
+    if (stream === undefined) resume();
+    else stream.onDrain(resume);
+  }
+
+  ask(question: Question): Promise<ClientAnswer> {
+    return this.#session.ask(question, this.#stream());
+  }
+}

@@ -1,0 +1,230 @@
+import type { PendingEdits, ResultOutcome } from '../../exchange/outcome.js';
+import type { ClientCapabilities } from '../../exchange/types.js';
+import {
+  elementsOf,
+  getMember,
+  type JsonNode,
+  membersOf,
+  Rope,
+  scanJson,
+  textOf,
+  writeObject,
+} from '../../jsonrpc/index.js';
+import { downgradeContent } from './content.js';
+import { wrapOutputSchema } from './output-schema.js';
+import type { RevisionFeatures } from './revisions.js';
+
+/** Capabilities that are objects where supported; anything else in their place is no support. */
+const OBJECT_CAPABILITIES = ['tools', 'prompts', 'resources', 'logging', 'completions'] as const;
+
+/** Notifications that reach no client of the other era yet, so that nobody is promised them. */
+const UNDELIVERED: Readonly<Record<string, readonly string[]>> = {
+  tools: ['listChanged'],
+  prompts: ['listChanged'],
+  resources: ['listChanged', 'subscribe'],
+};
+
+/**
+ * Server capabilities in the neutral form: without the core tasks of 2025-11-25, and without what is not an object.
+ * @param text JSON text of a legacy server's capabilities
+ */
+export function neutralCapabilities(text: string): string {
+  const bytes = Buffer.from(text);
+  const node = scanJson(bytes, 2);
+  const edits = new Map<string, Rope | undefined>([['tasks', undefined]]);
+  for (const key of OBJECT_CAPABILITIES) {
+    const value = getMember(bytes, node, key);
+    if (value === undefined) continue;
+    if (value.kind !== 'object') edits.set(key, undefined);
+    else if (UNDELIVERED[key] !== undefined) {
+      const rewritten = new Rope();
+      writeObject(rewritten, bytes, value, new Map(UNDELIVERED[key].map((name) => [name, undefined])));
+      edits.set(key, rewritten);
+    }
+  }
+  const out = new Rope();
+  writeObject(out, bytes, node, edits);
+  return out.toBuffer().toString();
+}
+
+/** What a legacy server may be told of a client that has no session: nothing that makes it ask questions. */
+const NOT_DECLARED = ['elicitation', 'sampling', 'roots', 'tasks'] as const;
+
+/** @returns JSON text of the capabilities to declare in the handshake */
+export function capabilitiesForBackend(capabilities: ClientCapabilities): string {
+  if (!NOT_DECLARED.some((key) => key in capabilities.value)) return capabilities.text;
+  const bytes = Buffer.from(capabilities.text);
+  const out = new Rope();
+  writeObject(out, bytes, scanJson(bytes, 1), new Map(NOT_DECLARED.map((key) => [key, undefined])));
+  return out.toBuffer().toString();
+}
+
+/** Takes off a legacy server's result what only the legacy era has. */
+export function neutralResult(method: string, bytes: Buffer, result: JsonNode, edits: PendingEdits): void {
+  if (method === 'tools/list') {
+    const tools = getMember(bytes, result, 'tools');
+    if (tools?.kind === 'array' && mentions(bytes, tools, LEGACY_TOOL_MEMBERS))
+      edits.set('tools', neutralTools(bytes, tools));
+  } else if (method === 'tools/call') {
+    if (getMember(bytes, result, 'content') === undefined && getMember(bytes, result, 'task') === undefined) {
+      edits.set('content', '[]');
+    }
+  }
+}
+
+const HEADER_ANNOTATION = 'x-mcp-header';
+const LEGACY_TOOL_MEMBERS = ['"execution"', `"${HEADER_ANNOTATION}"`];
+
+function mentions(bytes: Buffer, node: JsonNode, texts: readonly string[]): boolean {
+  return texts.some((text) => {
+    const at = bytes.indexOf(text, node.start);
+    return at !== -1 && at < node.end;
+  });
+}
+
+/**
+ * Tools without `execution` (core tasks) and without header annotations: a legacy backend reads no such headers, and
+ * clients of the modern era drop a tool whose annotations are not to the letter.
+ */
+function neutralTools(bytes: Buffer, tools: JsonNode): Rope {
+  return mapElements(bytes, tools, (tool) => {
+    const edits = new Map<string, Rope | undefined>([['execution', undefined]]);
+    const schema = getMember(bytes, tool, 'inputSchema');
+    if (schema !== undefined && mentions(bytes, schema, [`"${HEADER_ANNOTATION}"`])) {
+      edits.set('inputSchema', withoutMember(bytes, schema, HEADER_ANNOTATION));
+    }
+    const out = new Rope();
+    writeObject(out, bytes, tool, edits);
+    return out;
+  });
+}
+
+/** A value without a member of that name in any object within it; where the member is an object, it is a property. */
+function withoutMember(bytes: Buffer, node: JsonNode, name: string): Rope {
+  const out = new Rope();
+  if (node.kind === 'array')
+    return mapElements(bytes, node, (element) => withoutMember(bytes, element, name));
+  if (node.kind !== 'object') return out.pushSlice(bytes, node.start, node.end);
+  const edits = new Map<string, Rope | undefined>();
+  for (const { key, value } of membersOf(bytes, node)) {
+    if (key === name && value.kind !== 'object') edits.set(key, undefined);
+    else if (mentions(bytes, value, [`"${name}"`])) {
+      edits.set(key, withoutMember(bytes, value, name));
+    }
+  }
+  writeObject(out, bytes, node, edits);
+  return out;
+}
+
+function mapElements(bytes: Buffer, array: JsonNode, change: (element: JsonNode) => Rope | undefined): Rope {
+  const out = new Rope().push('[');
+  let first = true;
+  for (const element of elementsOf(bytes, array)) {
+    const text =
+      element.kind === 'object' ? change(element) : new Rope().pushSlice(bytes, element.start, element.end);
+    if (text === undefined) continue;
+    out.push(first ? '' : ',').push(text);
+    first = false;
+  }
+  return out.push(']');
+}
+
+/** Puts a neutral result into the form that clients of a legacy revision take. */
+export function dressResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
+  const { bytes, node, edits } = outcome;
+  if (method === 'tools/list') {
+    const tools = getMember(bytes, node, 'tools');
+    if (tools?.kind === 'array') edits.set('tools', legacyTools(bytes, tools));
+  } else if (method === 'tools/call') {
+    dressCallResult(outcome, features);
+  } else if (method === 'prompts/get') {
+    const messages = getMember(bytes, node, 'messages');
+    const changed = messages === undefined ? undefined : downgradeMessages(bytes, messages, features);
+    if (changed !== undefined) edits.set('messages', changed);
+  }
+}
+
+/** Every tool must have object schemas: SDK clients of the legacy era refuse the whole list for one that has not. */
+function legacyTools(bytes: Buffer, tools: JsonNode): Rope {
+  return mapElements(bytes, tools, (tool) => {
+    if (schemaRoot(bytes, getMember(bytes, tool, 'inputSchema')) !== 'object') return undefined;
+    const output = getMember(bytes, tool, 'outputSchema');
+    const out = new Rope();
+    if (output === undefined || schemaRoot(bytes, output) === 'object') {
+      return out.pushSlice(bytes, tool.start, tool.end);
+    }
+    writeObject(out, bytes, tool, new Map([['outputSchema', wrapOutputSchema(bytes, output)]]));
+    return out;
+  });
+}
+
+/** Whether a schema describes an object, as legacy revisions demand of a tool's schemas. */
+export function schemaRoot(bytes: Buffer, schema: JsonNode | undefined): 'object' | 'other' {
+  if (schema?.kind !== 'object') return 'other';
+  const type = getMember(bytes, schema, 'type');
+  return type?.kind === 'string' && textOf(bytes, type) === '"object"' ? 'object' : 'other';
+}
+
+/** `structuredContent` is an object in legacy revisions: anything else goes into one, and is told as text as well. */
+function dressCallResult(outcome: ResultOutcome, features: RevisionFeatures): void {
+  const { bytes, node, edits } = outcome;
+  const content = getMember(bytes, node, 'content');
+  const structured = getMember(bytes, node, 'structuredContent');
+  let blocks = content?.kind === 'array' ? downgradeContent(bytes, content, features) : undefined;
+  if (structured !== undefined) {
+    const isObject = structured.kind === 'object';
+    if (!isObject || outcome.objectOutput === false) {
+      const wrapped = new Rope()
+        .push('{"result":')
+        .pushSlice(bytes, structured.start, structured.end)
+        .push('}');
+      edits.set('structuredContent', wrapped);
+    }
+    if (!isObject && !hasText(bytes, content))
+      blocks = withText(bytes, content, blocks, textOf(bytes, structured));
+  }
+  if (content === undefined && blocks === undefined) edits.set('content', '[]');
+  else if (blocks !== undefined) edits.set('content', blocks);
+}
+
+function hasText(bytes: Buffer, content: JsonNode | undefined): boolean {
+  if (content?.kind !== 'array') return false;
+  return elementsOf(bytes, content).some((block) => {
+    const type = getMember(bytes, block, 'type');
+    return type !== undefined && textOf(bytes, type) === '"text"';
+  });
+}
+
+function withText(
+  bytes: Buffer,
+  content: JsonNode | undefined,
+  changed: Rope | undefined,
+  text: string,
+): Rope {
+  const block = JSON.stringify({ type: 'text', text });
+  const given =
+    changed ??
+    (content === undefined ? new Rope().push('[]') : new Rope().pushSlice(bytes, content.start, content.end));
+  const array = given.toBuffer();
+  const root = scanJson(array, 1);
+  const empty = elementsOf(array, root).length === 0;
+  return new Rope()
+    .pushSlice(array, root.start, root.end - 1)
+    .push(empty ? block : `,${block}`)
+    .push(']');
+}
+
+function downgradeMessages(bytes: Buffer, messages: JsonNode, features: RevisionFeatures): Rope | undefined {
+  if (messages.kind !== 'array') return undefined;
+  let changed = false;
+  const out = mapElements(bytes, messages, (message) => {
+    const content = getMember(bytes, message, 'content');
+    const rewritten = content === undefined ? undefined : downgradeContent(bytes, content, features);
+    const text = new Rope();
+    if (rewritten === undefined) return text.pushSlice(bytes, message.start, message.end);
+    changed = true;
+    writeObject(text, bytes, message, new Map([['content', rewritten]]));
+    return text;
+  });
+  return changed ? out : undefined;
+}

@@ -1,0 +1,323 @@
+import { CODE, cancelled } from '../../exchange/errors.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { refusalForClient } from '../../exchange/http-refusal.js';
+import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
+import { WrongEra } from '../../exchange/outbound.js';
+import type { Outcome } from '../../exchange/outcome.js';
+import type { Caller, ClientSession, LogLevel, Revision } from '../../exchange/types.js';
+import { LOG_LEVELS } from '../../exchange/types.js';
+import {
+  type ErrorFrame,
+  type NotificationFrame,
+  type RequestFrame,
+  type ResultFrame,
+  Rope,
+  scanJson,
+  textOf,
+} from '../../jsonrpc/index.js';
+import { noAnswerError } from '../../transports/no-answer.js';
+import type { RpcReply } from '../../transports/rpc-call.js';
+import { ClientAffinity } from './affinity.js';
+import type { LegacyBackend } from './backend.js';
+import { BackendSession, type SessionListener } from './backend-session.js';
+import { LegacyCall } from './call.js';
+import { capabilitiesForBackend, neutralCapabilities, neutralResult } from './codec.js';
+import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
+import { saysSessionLost } from './loss.js';
+import { type Lease, type PoolOptions, SessionPool } from './pool.js';
+import { NEWEST_LEGACY } from './revisions.js';
+
+export interface LegacyOutboundOptions extends PoolOptions {
+  /** `call` gives each call of a client without a session one of its own. */
+  readonly isolation: 'principal' | 'call';
+  /** JSON text of the Implementation that stands in for a client that does not name itself. */
+  readonly ownInfo: string;
+}
+
+/** Statuses of a refusal that proves that a request was not carried out because the backend is of the other era. */
+const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);
+
+/** The legacy era toward backends: handshakes, sessions, and the calls on them. */
+export class LegacyOutbound implements Outbound {
+  readonly era = 'legacy';
+  readonly #backend: LegacyBackend;
+  readonly #options: LegacyOutboundOptions;
+  readonly #pool: SessionPool;
+  readonly #levels = new WeakMap<BackendSession, LogLevel>();
+
+  constructor(backend: LegacyBackend, options: LegacyOutboundOptions) {
+    this.#backend = backend;
+    this.#options = options;
+    this.#pool = new SessionPool(options);
+  }
+
+  async call(exchange: Exchange): Promise<Outcome> {
+    const { session } = exchange.caller;
+    return session === undefined ? this.#callPooled(exchange) : this.#callOwn(exchange, session);
+  }
+
+  async describe(caller: Caller): Promise<ServerDescription> {
+    if (caller.session !== undefined) {
+      const session = await this.#affinity(caller.session, caller).session();
+      return describe(session, true);
+    }
+    const lease = await this.#lease(caller);
+    try {
+      return describe(lease.session, false);
+    } finally {
+      lease.release();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close();
+  }
+
+  /** Opens a session for a client session; used by its affinity, also to replace a lost one. */
+  open(caller: Caller): Promise<BackendSession> {
+    return this.#open(this.#handshakeParams(caller));
+  }
+
+  /** Takes up a session that another process of the gateway opened. */
+  restore(id: string, revision: Revision): BackendSession {
+    return new BackendSession(this.#backend, restoredInfo(revision), id, RESTORED_IDS_FROM());
+  }
+
+  /** A call of a client with a session: on the one backend session that belongs to it. */
+  async #callOwn(exchange: Exchange, client: ClientSession): Promise<Outcome> {
+    const affinity = this.#affinity(client, exchange.caller);
+    exchange.notes.session = 'own';
+    for (let attempt = 0; ; attempt++) {
+      const session = await abortable(exchange, affinity.session(), () => {});
+      const reply = await new LegacyCall(exchange, session).run();
+      const again = this.#mayRepeat(reply, session, attempt);
+      if (again) {
+        affinity.replace(session);
+        continue;
+      }
+      return this.#outcome(exchange, session, reply);
+    }
+  }
+
+  /** A call of a client without a session: on one that the gateway holds. */
+  async #callPooled(exchange: Exchange): Promise<Outcome> {
+    for (let attempt = 0; ; attempt++) {
+      const lease = await abortable(exchange, this.#lease(exchange.caller), (late) => late.release());
+      const { session } = lease;
+      exchange.notes.session =
+        session.id === undefined ? 'none' : this.#options.isolation === 'call' ? 'call' : 'shared';
+      try {
+        await this.#raiseLevel(session, exchange.caller);
+        const reply = await new LegacyCall(exchange, session).run();
+        if (this.#mayRepeat(reply, session, attempt)) continue;
+        return this.#outcome(exchange, session, reply);
+      } finally {
+        lease.release();
+      }
+    }
+  }
+
+  /**
+   * Whether a request is to be sent again on a new session: once, and only after a refusal that proves that it was not
+   * carried out.
+   */
+  #mayRepeat(reply: RpcReply, session: BackendSession, attempt: number): boolean {
+    if (session.id !== undefined && saysSessionLost(reply)) {
+      session.lost = true;
+      session.closeFeed();
+      return attempt === 0;
+    }
+    if (reply.kind === 'no-answer' || (reply.kind === 'answer' && reply.frame.type === 'error')) {
+      if (reply.status === 406 && attempt === 0) return this.#backend.turnAccept();
+    }
+    // Nothing was sent: the connection never came about. The pool may have held a socket that was closed meanwhile.
+    return false;
+  }
+
+  #outcome(exchange: Exchange, session: BackendSession, reply: RpcReply): Outcome {
+    if (reply.kind !== 'answer') {
+      if (reply.kind === 'no-answer') {
+        const forClient = refusalForClient(reply.status, reply.headers, reply.text);
+        if (forClient !== undefined) throw forClient;
+      }
+      throw noAnswerError(this.#backend.name, reply);
+    }
+    const { frame } = reply;
+    if (frame.type === 'result') return resultOutcome(exchange, session, frame);
+    const forClient = refusalForClient(reply.status, reply.headers, frame.message);
+    if (forClient !== undefined) throw forClient;
+    if (reply.status >= 400 && (MODERN_CODES.has(frame.code) || missesEnvelope(frame))) {
+      throw new WrongEra(`${this.#backend.name} answered ${frame.code} to a legacy request`);
+    }
+    return errorOutcome(exchange, frame, reply.status);
+  }
+
+  #affinity(client: ClientSession, caller: Caller): ClientAffinity {
+    if (client.affinity instanceof ClientAffinity) {
+      client.affinity.touch(caller);
+      return client.affinity;
+    }
+    void client.affinity?.end();
+    const affinity = new ClientAffinity(this, client, caller);
+    client.affinity = affinity;
+    return affinity;
+  }
+
+  #lease(caller: Caller): Promise<Lease> {
+    const params = this.#handshakeParams(caller);
+    const open = async (): Promise<BackendSession> => {
+      const session = await this.#open(params);
+      if (this.#options.isolation !== 'call')
+        session.openFeed(new PooledListener(session, params), caller.forwarded);
+      return session;
+    };
+    if (this.#options.isolation === 'call') return this.#pool.acquireOnce(caller.forwarded, open);
+    const key = `${caller.principal} ${params.capabilities} ${params.clientInfo}`;
+    return this.#pool.acquireShared(key, caller.forwarded, open);
+  }
+
+  #handshakeParams(caller: Caller): HandshakeParams {
+    const own = caller.era === 'legacy';
+    return {
+      revision: own ? caller.revision : NEWEST_LEGACY,
+      capabilities: own ? caller.capabilities.text : capabilitiesForBackend(caller.neutralCapabilities),
+      clientInfo: caller.clientInfo ?? this.#options.ownInfo,
+      forwarded: caller.forwarded,
+    };
+  }
+
+  async #open(params: HandshakeParams): Promise<BackendSession> {
+    try {
+      return await openSession(this.#backend, params);
+    } catch (error) {
+      if (!(error instanceof HandshakeRefused)) throw error;
+      const { reply } = error;
+      if (reply.kind !== 'failed') {
+        const said = reply.kind === 'answer' ? (reply.frame as ErrorFrame).message : reply.text;
+        const forClient = refusalForClient(reply.status, reply.headers, said);
+        if (forClient !== undefined) throw forClient;
+      }
+      throw new WrongEra(error.message);
+    }
+  }
+
+  /** Log messages are asked for per session; a shared one gets the most talkative level that any call asked for. */
+  async #raiseLevel(session: BackendSession, caller: Caller): Promise<void> {
+    const { logLevel } = caller;
+    if (logLevel === undefined || !session.info.capabilities.includes('"logging"')) return;
+    const current = this.#levels.get(session);
+    if (current !== undefined && LOG_LEVELS.indexOf(current) <= LOG_LEVELS.indexOf(logLevel)) return;
+    this.#levels.set(session, logLevel);
+    const params = new Rope().push(`{"level":"${logLevel}"}`);
+    const silent = { onNotification() {}, onRequest() {} };
+    await session.request('logging/setLevel', () => params, caller.forwarded, silent).done;
+  }
+}
+
+/** Another process may still use the session: its ids and these must not meet. */
+const RESTORED_IDS_FROM = (): number => 1_000_000 * (1 + Math.floor(Math.random() * 1_000_000));
+
+function restoredInfo(revision: Revision): InitializeInfo {
+  const bytes = Buffer.from('{}');
+  const result = scanJson(bytes, 1);
+  return { revision, bytes, result, capabilities: '{}', serverInfo: undefined, instructions: undefined };
+}
+
+/** What comes on a pooled session outside any call. */
+class PooledListener implements SessionListener {
+  readonly #session: BackendSession;
+  readonly #params: HandshakeParams;
+
+  constructor(session: BackendSession, params: HandshakeParams) {
+    this.#session = session;
+    this.#params = params;
+  }
+
+  onNotification(frame: NotificationFrame): void {
+    if (frame.method !== 'notifications/progress' || frame.params === undefined) return;
+    const token = frame.params.members?.find(({ key }) => key === 'progressToken')?.value;
+    const call = this.#session.callOf(token === undefined ? undefined : textOf(frame.bytes, token));
+    call?.listener.onNotification(frame);
+  }
+
+  onRequest(frame: RequestFrame): void {
+    const { forwarded } = this.#params;
+    if (frame.method === 'ping') this.#session.answer(frame.id, { result: Buffer.from('{}') }, forwarded);
+    else this.#session.refuse(frame.id, 'no client request is there to attach this to', forwarded, -32603);
+  }
+}
+
+/** A modern server's complaint of a request without its envelope. */
+function missesEnvelope(frame: ErrorFrame): boolean {
+  return frame.code === CODE.invalidParams && /_meta|envelope|io\.modelcontextprotocol/.test(frame.message);
+}
+
+function describe(session: BackendSession, sameEra: boolean): ServerDescription {
+  const { info } = session;
+  return {
+    era: 'legacy',
+    capabilities: sameEra ? info.capabilities : neutralCapabilities(info.capabilities),
+    serverInfo: info.serverInfo,
+    instructions: info.instructions,
+    ttlMs: 0,
+    result: info.bytes.subarray(info.result.start, info.result.end),
+  };
+}
+
+function resultOutcome(exchange: Exchange, session: BackendSession, frame: ResultFrame): Outcome {
+  const sameEra = exchange.caller.era === 'legacy';
+  const edits = new Map<string, Rope | string | undefined>();
+  if (!sameEra) neutralResult(exchange.request.method, frame.bytes, frame.result, edits);
+  return {
+    type: 'result',
+    bytes: frame.bytes,
+    node: frame.result,
+    edits,
+    dress: sameEra ? 'legacy' : 'none',
+    serverInfo: session.info.serverInfo,
+    frameId: undefined,
+  };
+}
+
+function errorOutcome(exchange: Exchange, frame: ErrorFrame, status: number): Outcome {
+  return {
+    type: 'error',
+    origin: 'backend',
+    dress: exchange.caller.era === 'legacy' ? 'legacy' : 'none',
+    code: frame.code,
+    message: frame.message,
+    data: frame.data === undefined ? undefined : textOf(frame.bytes, frame.data),
+    raw: frame.bytes.subarray(frame.error.start, frame.error.end),
+    status,
+    headers: undefined,
+  };
+}
+
+/** Waits for something on behalf of an exchange, but no longer than the exchange lasts. */
+async function abortable<T>(exchange: Exchange, wanted: Promise<T>, late: (value: T) => void): Promise<T> {
+  if (exchange.cancelled !== undefined) {
+    wanted.then(late, () => {});
+    throw cancelled(exchange.cancelled);
+  }
+  return new Promise((resolve, reject) => {
+    let gone = false;
+    exchange.onCancel((reason) => {
+      gone = true;
+      reject(cancelled(reason));
+    });
+    wanted.then(
+      (value) => {
+        if (gone) late(value);
+        else {
+          exchange.onCancel(undefined);
+          resolve(value);
+        }
+      },
+      (error) => {
+        if (gone) return;
+        exchange.onCancel(undefined);
+        reject(error);
+      },
+    );
+  });
+}

@@ -1,0 +1,134 @@
+import { CODE } from '../../exchange/errors.js';
+import type { ErrorOutcome, PendingEdits, ResultOutcome } from '../../exchange/outcome.js';
+import { getMember, type JsonNode, Rope, stringOf, textOf, writeObject } from '../../jsonrpc/index.js';
+import { CACHEABLE, META, RESERVED_CODES } from './names.js';
+
+/** Members of a modern result that no other era has. */
+const RESULT_MEMBERS = ['resultType', 'ttlMs', 'cacheScope'] as const;
+
+/** Takes off a modern result what only the modern era has. */
+export function neutralResult(bytes: Buffer, result: JsonNode, edits: PendingEdits): void {
+  for (const key of RESULT_MEMBERS) {
+    if (getMember(bytes, result, key) !== undefined) edits.set(key, undefined);
+  }
+  const meta = getMember(bytes, result, '_meta');
+  if (meta === undefined || getMember(bytes, meta, META.serverInfo) === undefined) return;
+  if (meta.members?.length === 1) {
+    edits.set('_meta', undefined);
+    return;
+  }
+  const rewritten = new Rope();
+  writeObject(rewritten, bytes, meta, new Map([[META.serverInfo, undefined]]));
+  edits.set('_meta', rewritten);
+}
+
+/** What a route lets clients keep of answers. */
+export interface CacheHints {
+  readonly ttlMs: number;
+  readonly scope: 'public' | 'private';
+}
+
+/** Puts a neutral result into the form of the modern era. */
+export function dressResult(method: string, outcome: ResultOutcome, hints: CacheHints): void {
+  const { bytes, node, edits, serverInfo } = outcome;
+  edits.set('resultType', '"complete"');
+  if (CACHEABLE.has(method)) {
+    edits.set('ttlMs', String(hints.ttlMs));
+    edits.set('cacheScope', `"${hints.scope}"`);
+  }
+  if (serverInfo !== undefined) {
+    const meta = getMember(bytes, node, '_meta');
+    const rewritten = new Rope();
+    const known = meta?.kind === 'object' ? meta : undefined;
+    writeObject(rewritten, bytes, known, new Map([[META.serverInfo, serverInfo]]));
+    edits.set('_meta', rewritten);
+  }
+}
+
+/** Types of result that a modern client takes without having declared anything. */
+const KNOWN_TYPES: ReadonlySet<string> = new Set(['complete', 'input_required']);
+
+/**
+ * Mends what a modern backend got wrong and would make its client throw the whole result away.
+ * @param taskTypes the caller takes task handles
+ * @returns what is wrong with a result that cannot be mended
+ */
+export function checkResult(
+  method: string,
+  outcome: ResultOutcome,
+  taskTypes: boolean,
+  forcePrivate: boolean,
+): string | undefined {
+  const { bytes, node, edits } = outcome;
+  const typeNode = getMember(bytes, node, 'resultType');
+  const type = stringOf(bytes, typeNode);
+  if (typeNode === undefined) edits.set('resultType', '"complete"');
+  else if (type === undefined || !(KNOWN_TYPES.has(type) || (type === 'task' && taskTypes))) {
+    return `the backend answered with the unknown resultType ${textOf(bytes, typeNode).slice(0, 100)}`;
+  }
+  if (CACHEABLE.has(method) && (type ?? 'complete') === 'complete') {
+    const ttl = getMember(bytes, node, 'ttlMs');
+    if (ttl?.kind !== 'number' || !/^\d+$/.test(textOf(bytes, ttl))) edits.set('ttlMs', '0');
+    const scope = stringOf(bytes, getMember(bytes, node, 'cacheScope'));
+    if (scope !== 'private' && (scope !== 'public' || forcePrivate)) edits.set('cacheScope', '"private"');
+  }
+  return undefined;
+}
+
+export interface ModernError {
+  readonly status: number;
+  readonly code: number;
+  readonly data: Rope | string | undefined;
+  /** The error object may go out as the backend wrote it. */
+  readonly unchanged: boolean;
+}
+
+const RESOURCE_NOT_FOUND = -32002;
+
+/** Statuses of errors (basic/transports, "Error responses"): all others are answers of handlers and ride on 200. */
+const STATUS: Readonly<Record<number, number>> = {
+  [CODE.methodNotFound]: 404,
+  [-32020]: 400,
+  [-32021]: 400,
+  [-32022]: 400,
+};
+
+/**
+ * An error of a legacy backend as modern clients know it.
+ * @param uri the uri that a `resources/read` asked for
+ */
+export function dressError(error: ErrorOutcome, uri: string | undefined, knownMethod: boolean): ModernError {
+  const { code, data, message } = error;
+  if (error.origin === 'gateway')
+    return { status: error.status ?? STATUS[code] ?? 200, code, data, unchanged: false };
+  if (code === CODE.parse || code === CODE.invalidRequest) {
+    // The backend complains of a message that the gateway wrote: not the client's doing.
+    return { status: 500, code: CODE.internal, data, unchanged: false };
+  }
+  if (
+    uri !== undefined &&
+    (code === RESOURCE_NOT_FOUND || code === CODE.invalidParams || isUnknownResource(error))
+  ) {
+    const known = data ?? JSON.stringify({ uri });
+    return {
+      status: 200,
+      code: CODE.invalidParams,
+      data: known,
+      unchanged: code === CODE.invalidParams && data !== undefined,
+    };
+  }
+  // Python's SDK of the legacy era says of an unknown method that its params are invalid.
+  if (code === CODE.invalidParams && !knownMethod && message === 'Invalid request parameters') {
+    return { status: 404, code: CODE.methodNotFound, data: undefined, unchanged: false };
+  }
+  if (code >= RESERVED_CODES.from && code <= RESERVED_CODES.to) {
+    // A legacy server means something else by these numbers.
+    return { status: 200, code: CODE.internal, data, unchanged: false };
+  }
+  return { status: STATUS[code] ?? 200, code, data, unchanged: true };
+}
+
+/** Python's SDK of the legacy era answers with the code 0. */
+function isUnknownResource(error: ErrorOutcome): boolean {
+  return error.code === 0 && /^unknown resource/i.test(error.message);
+}

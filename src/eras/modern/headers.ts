@@ -1,0 +1,21 @@
+import { isUtf8 } from 'node:buffer';
+
+const SENTINEL = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/;
+const LOOKS_ENCODED = /^=\?base64\?.*\?=$/s;
+/** Printable ASCII with no space at either end is a header value as it is. */
+const PLAIN = /^(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?$/;
+
+/** A text as a header value: base64 in a sentinel where it could not stand there as it is (basic/transports, SEP-2243). */
+export function encodeHeaderValue(text: string): string {
+  if (PLAIN.test(text) && !LOOKS_ENCODED.test(text)) return text;
+  return `=?base64?${Buffer.from(text, 'utf8').toString('base64')}?=`;
+}
+
+/** @returns undefined for a sentinel that does not hold base64 of UTF-8 */
+export function decodeHeaderValue(value: string): string | undefined {
+  if (!LOOKS_ENCODED.test(value)) return value;
+  const encoded = SENTINEL.exec(value)?.[1];
+  if (encoded === undefined) return undefined;
+  const bytes = Buffer.from(encoded, 'base64');
+  return isUtf8(bytes) ? bytes.toString('utf8') : undefined;
+}

@@ -1,0 +1,63 @@
+/** Names that the 2026-07-28 revision reserves (basic, "General fields"; schema). */
+
+export const MODERN_VERSIONS = ['2026-07-28'] as const;
+export const MODERN_VERSION: string = MODERN_VERSIONS[0];
+
+export const META = {
+  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
+} as const;
+
+/** Members of `_meta` that tell who calls and how; they end at the hop that they were written for. */
+export const ENVELOPE_KEYS: readonly string[] = [
+  META.protocolVersion,
+  META.clientInfo,
+  META.clientCapabilities,
+  META.logLevel,
+];
+
+export const MODERN_CODE = {
+  headerMismatch: -32020,
+  missingClientCapability: -32021,
+  unsupportedVersion: -32022,
+} as const;
+
+/** The codes from which on, downwards to -32099, the revision gives meaning to (basic, "Error Codes"). */
+export const RESERVED_CODES = { from: -32099, to: -32020 } as const;
+
+/** Requests of earlier revisions that this one removed: to it they are unknown methods. */
+export const REMOVED_METHODS: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'tasks/list',
+  'tasks/result',
+]);
+
+/** Methods whose requests name what they are about in the `Mcp-Name` header, and where the name stands. */
+export const NAMED_BY: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
+};
+
+/** Results that carry `ttlMs` and `cacheScope` (server/utilities/caching). */
+export const CACHEABLE: ReadonlySet<string> = new Set([
+  'server/discover',
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+]);
+
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';

@@ -1,0 +1,371 @@
+import { badGateway, CODE, cancelled, ExchangeError } from '../../exchange/errors.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { refusalForClient } from '../../exchange/http-refusal.js';
+import { type Outbound, type ServerDescription, WrongEra } from '../../exchange/outbound.js';
+import { type Outcome, ownError, ownResult, type PendingEdits } from '../../exchange/outcome.js';
+import { rewriteParams } from '../../exchange/rewrite.js';
+import type { Ticker } from '../../exchange/ticker.js';
+import type { Caller } from '../../exchange/types.js';
+import {
+  type ErrorFrame,
+  elementsOf,
+  getMember,
+  type JsonNode,
+  type NotificationFrame,
+  type RequestFrame,
+  type ResultFrame,
+  Rope,
+  requestRope,
+  scanJson,
+  stringOf,
+  textOf,
+} from '../../jsonrpc/index.js';
+import { noAnswerError } from '../../transports/no-answer.js';
+import { RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
+import type { StreamableHttpTransport } from '../../transports/streamable-http.js';
+import { neutralResult } from './codec.js';
+import { encodeHeaderValue } from './headers.js';
+import { META, MODERN_CODE, MODERN_VERSION, REMOVED_METHODS } from './names.js';
+import { paramHeaderValues, UnsendableArgument } from './param-headers.js';
+import { ToolIndex, type ToolMap, toolFacts } from './tool-index.js';
+
+export interface ModernOutboundOptions {
+  /** For messages to people. */
+  readonly name: string;
+  readonly transport: StreamableHttpTransport;
+  readonly ticker: Ticker;
+  /** JSON text of the Implementation that stands in for a client that does not name itself. */
+  readonly ownInfo: string;
+  readonly discoverMs: number;
+}
+
+const ACCEPT = [
+  'content-type',
+  'application/json',
+  'accept',
+  'application/json, text/event-stream',
+  'accept-encoding',
+  'identity',
+];
+const EMPTY = Buffer.from('{}');
+const NO_NOTES: RpcListener = { onNotification() {}, onRequest() {} };
+
+/** Codes with which a modern server speaks; a 4xx without one of them comes from something else. */
+const MODERN_REFUSALS: ReadonlySet<number> = new Set([
+  ...Object.values(MODERN_CODE),
+  CODE.invalidParams,
+  CODE.methodNotFound,
+]);
+
+/** The modern era toward backends: stateless requests with their envelope and headers. */
+export class ModernOutbound implements Outbound {
+  readonly era = 'modern';
+  readonly #options: ModernOutboundOptions;
+  readonly #tools = new ToolIndex();
+  #nextId = 1;
+
+  constructor(options: ModernOutboundOptions) {
+    this.#options = options;
+  }
+
+  async call(exchange: Exchange): Promise<Outcome> {
+    if (exchange.caller.era !== 'modern') {
+      const own = await this.#answerRemoved(exchange);
+      if (own !== undefined) return own;
+    }
+    for (let attempt = 0; ; attempt++) {
+      const sameEra = exchange.caller.era === 'modern';
+      const tools =
+        !sameEra && exchange.request.method === 'tools/call'
+          ? await this.#toolsOf(exchange.caller)
+          : undefined;
+      const reply = await this.#send(exchange, tools);
+      if (reply.kind === 'answer' && reply.frame.type === 'result') {
+        return this.#result(exchange, reply.frame, tools);
+      }
+      // The tool's definition changed since it was read: once more with what it is now.
+      const refused = reply.kind === 'answer' && reply.frame.type === 'error' ? reply.frame.code : undefined;
+      if (refused === MODERN_CODE.headerMismatch && tools !== undefined && attempt === 0) {
+        this.#tools.forget(toolKey(exchange.caller));
+        continue;
+      }
+      return this.#error(exchange, reply);
+    }
+  }
+
+  async describe(caller: Caller): Promise<ServerDescription> {
+    const reply = await this.#request(caller, 'server/discover', undefined, this.#options.discoverMs);
+    if (reply.kind !== 'answer' || reply.frame.type === 'error') throw this.#failure(reply);
+    const { bytes, result } = reply.frame;
+    const capabilities = getMember(bytes, result, 'capabilities');
+    const instructions = getMember(bytes, result, 'instructions');
+    const meta = getMember(bytes, result, '_meta');
+    const serverInfo = meta === undefined ? undefined : getMember(bytes, meta, META.serverInfo);
+    const ttl = getMember(bytes, result, 'ttlMs');
+    return {
+      era: 'modern',
+      capabilities: capabilities?.kind === 'object' ? textOf(bytes, capabilities) : '{}',
+      serverInfo: serverInfo?.kind === 'object' ? textOf(bytes, serverInfo) : undefined,
+      instructions: instructions?.kind === 'string' ? textOf(bytes, instructions) : undefined,
+      ttlMs: ttl?.kind === 'number' ? Number(textOf(bytes, ttl)) : 0,
+      result: bytes.subarray(result.start, result.end),
+    };
+  }
+
+  async close(): Promise<void> {}
+
+  /** Requests of other eras that this one removed: what they ask for rides on every request, or is not to be had. */
+  async #answerRemoved(exchange: Exchange): Promise<Outcome | undefined> {
+    const { method } = exchange.request;
+    if (!REMOVED_METHODS.has(method)) return undefined;
+    if (method === 'logging/setLevel') {
+      const { capabilities } = await this.describe(exchange.caller);
+      if ('logging' in (JSON.parse(capabilities) as object)) return ownResult(EMPTY, scanJson(EMPTY, 1));
+    }
+    return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
+  }
+
+  async #send(exchange: Exchange, tools: ToolMap | undefined): Promise<RpcReply> {
+    const { request, caller } = exchange;
+    const { transport, ticker } = this.#options;
+    const sameEra = caller.era === 'modern';
+    const id = sameEra ? request.id : String(this.#nextId++);
+    const headers = this.#headers(caller, request.method, request.name);
+    if (sameEra) headers.push(...request.paramHeaders);
+    else if (tools !== undefined) headers.push(...callHeaders(exchange, tools));
+    const body = sameEra
+      ? forwarded(exchange)
+      : requestRope(id as never, request.method, rewriteParams(request.params, this.#envelope(caller)));
+    const startedAt = performance.now();
+    const rpc = new RpcCall(id, ticker, new CallListener(exchange, () => rpc));
+    exchange.onCancel((reason) => rpc.abort(reason));
+    const reply = await rpc.post(transport, headers, body).reply;
+    exchange.onCancel(undefined);
+    exchange.notes.backendMs = performance.now() - startedAt;
+    if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
+    return reply;
+  }
+
+  #headers(caller: Caller, method: string, name: string | undefined): string[] {
+    const headers = [
+      ...ACCEPT,
+      'mcp-protocol-version',
+      MODERN_VERSION,
+      'mcp-method',
+      encodeHeaderValue(method),
+    ];
+    if (name !== undefined) headers.push('mcp-name', encodeHeaderValue(name));
+    const { authorization, traceparent, tracestate } = caller.forwarded;
+    if (authorization !== undefined) headers.push('authorization', authorization);
+    if (traceparent !== undefined) headers.push('traceparent', traceparent);
+    if (tracestate !== undefined) headers.push('tracestate', tracestate);
+    return headers;
+  }
+
+  /** The members of `_meta` with which every modern request tells who sends it. */
+  #envelope(caller: Caller): Map<string, string> {
+    const { capabilities, neutralCapabilities, era } = caller;
+    const envelope = new Map<string, string>([
+      [META.protocolVersion, `"${MODERN_VERSION}"`],
+      [META.clientInfo, caller.clientInfo ?? this.#options.ownInfo],
+      [META.clientCapabilities, (era === 'modern' ? capabilities : neutralCapabilities).text],
+    ]);
+    if (caller.logLevel !== undefined) envelope.set(META.logLevel, `"${caller.logLevel}"`);
+    return envelope;
+  }
+
+  /** A request of the gateway's own on behalf of a caller. */
+  async #request(
+    caller: Caller,
+    method: string,
+    params: Record<string, unknown> | undefined,
+    limitMs: number,
+  ): Promise<RpcReply> {
+    const { transport, ticker } = this.#options;
+    const id = String(this.#nextId++);
+    const meta = [...this.#envelope(caller)]
+      .map(([key, value]) => `${JSON.stringify(key)}:${value}`)
+      .join(',');
+    const rest = Object.entries(params ?? {}).map(
+      ([key, value]) => `,${JSON.stringify(key)}:${JSON.stringify(value)}`,
+    );
+    const body = requestRope(id as never, method, new Rope().push(`{"_meta":{${meta}}${rest.join('')}}`));
+    const rpc = new RpcCall(id, ticker, NO_NOTES);
+    const timer = setTimeout(() => rpc.abort(`no answer to ${method} within ${limitMs} ms`), limitMs).unref();
+    try {
+      return await rpc.post(transport, this.#headers(caller, method, undefined), body).reply;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #toolsOf(caller: Caller): Promise<ToolMap> {
+    return this.#tools.get(toolKey(caller), async (cursor) => {
+      const params = cursor === undefined ? undefined : { cursor };
+      const reply = await this.#request(caller, 'tools/list', params, this.#options.discoverMs);
+      if (reply.kind !== 'answer' || reply.frame.type === 'error') throw this.#failure(reply);
+      return reply.frame;
+    });
+  }
+
+  #result(exchange: Exchange, frame: ResultFrame, tools: ToolMap | undefined): Outcome {
+    const { bytes, result, root } = frame;
+    const { request, caller } = exchange;
+    const sameEra = caller.era === 'modern';
+    const edits: PendingEdits = new Map();
+    if (!sameEra) {
+      const type = stringOf(bytes, getMember(bytes, result, 'resultType'));
+      if (type !== undefined && type !== 'complete') throw unexpectedType(type);
+      neutralResult(bytes, result, edits);
+      if (request.method === 'tools/list') dropInvalidTools(bytes, result, edits);
+    }
+    return {
+      type: 'result',
+      bytes,
+      node: result,
+      edits,
+      dress: sameEra ? 'modern' : 'none',
+      serverInfo: undefined,
+      frameId: sameEra && frame.id !== undefined && isPlainFrame(root) ? frame.id : undefined,
+      objectOutput: request.name === undefined ? undefined : tools?.get(request.name)?.objectOutput,
+    };
+  }
+
+  #error(exchange: Exchange, reply: RpcReply): Outcome {
+    if (reply.kind !== 'answer' || reply.frame.type === 'result') throw this.#failure(reply);
+    const { frame, status } = reply;
+    const sameEra = exchange.caller.era === 'modern';
+    this.#rejectWrongEra(frame, status);
+    const forClient = refusalForClient(status, reply.headers, frame.message);
+    if (forClient !== undefined) throw forClient;
+    if (
+      !sameEra &&
+      (frame.code === MODERN_CODE.headerMismatch || frame.code === MODERN_CODE.unsupportedVersion)
+    ) {
+      throw badGateway(
+        `${this.#options.name} refused the gateway's request: ${frame.code} ${frame.message}`,
+        200,
+      );
+    }
+    return {
+      type: 'error',
+      origin: 'backend',
+      dress: sameEra ? 'modern' : 'none',
+      code: frame.code,
+      message: frame.message,
+      data: frame.data === undefined ? undefined : textOf(frame.bytes, frame.data),
+      raw: frame.bytes.subarray(frame.error.start, frame.error.end),
+      status,
+      headers: undefined,
+    };
+  }
+
+  /** A 4xx in the words of the legacy era, or -32022 that names only its revisions: the backend was replaced. */
+  #rejectWrongEra(frame: ErrorFrame, status: number): void {
+    const { code, message, bytes, data } = frame;
+    if (status < 400 || status >= 500) return;
+    if (code === MODERN_CODE.unsupportedVersion) {
+      const supported = data === undefined ? undefined : getMember(bytes, data, 'supported');
+      if (supported !== undefined && !textOf(bytes, supported).includes(MODERN_VERSION)) {
+        throw new WrongEra(`${this.#options.name} does not support ${MODERN_VERSION} any more`);
+      }
+    }
+    if (MODERN_REFUSALS.has(code)) return;
+    if (/session|not initialized|unsupported protocol version/i.test(message)) {
+      throw new WrongEra(`${this.#options.name} answered HTTP ${status} ${code}: ${message}`);
+    }
+  }
+
+  #failure(reply: RpcReply): Error {
+    if (reply.kind === 'failed') return noAnswerError(this.#options.name, reply);
+    const text = reply.kind === 'no-answer' ? reply.text : (reply.frame as ErrorFrame).message;
+    if (reply.kind === 'answer') this.#rejectWrongEra(reply.frame as ErrorFrame, reply.status);
+    const forClient = refusalForClient(reply.status, reply.headers, text);
+    if (forClient !== undefined) return forClient;
+    if (reply.kind === 'no-answer') {
+      if (reply.status >= 400 && reply.status < 500) {
+        return new WrongEra(`${this.#options.name} answered HTTP ${reply.status}: ${text.slice(0, 200)}`);
+      }
+      return noAnswerError(this.#options.name, reply);
+    }
+    return badGateway(`${this.#options.name}: ${text}`);
+  }
+}
+
+/** What comes on the answer stream of a call: notifications for the client, and nothing else in this era. */
+class CallListener implements RpcListener {
+  readonly #exchange: Exchange;
+  readonly #rpc: () => RpcCall;
+  #paused = false;
+
+  constructor(exchange: Exchange, rpc: () => RpcCall) {
+    this.#exchange = exchange;
+    this.#rpc = rpc;
+  }
+
+  onNotification(frame: NotificationFrame): void {
+    const { bytes, root, method, params } = frame;
+    const whole =
+      root.start === 0 && root.end === bytes.length ? bytes : bytes.subarray(root.start, root.end);
+    if (this.#exchange.notify({ method, params, bytes: whole }) || this.#paused) return;
+    this.#paused = true;
+    this.#rpc().pause();
+    this.#exchange.onDrain(() => {
+      this.#paused = false;
+      this.#rpc().resume();
+    });
+  }
+
+  /** The revision forbids requests on this stream (basic/transports, "Receiving Messages"). */
+  onRequest(_frame: RequestFrame): void {}
+}
+
+function forwarded(exchange: Exchange): Rope {
+  const { request } = exchange;
+  const { raw } = request;
+  if (raw !== undefined) return new Rope().push(raw);
+  const { bytes, node } = request.params;
+  const params = node === undefined ? undefined : new Rope().pushSlice(bytes, node.start, node.end);
+  return requestRope(request.id, request.method, params);
+}
+
+function callHeaders(exchange: Exchange, tools: ToolMap): string[] {
+  const { name, params } = exchange.request;
+  const facts = name === undefined ? undefined : tools.get(name);
+  if (facts === undefined || facts.paramHeaders.length === 0 || params.node === undefined) return [];
+  try {
+    return paramHeaderValues(
+      params.bytes,
+      getMember(params.bytes, params.node, 'arguments'),
+      facts.paramHeaders,
+    );
+  } catch (error) {
+    if (!(error instanceof UnsendableArgument)) throw error;
+    throw new ExchangeError(ownError({ code: CODE.invalidParams, message: error.message }));
+  }
+}
+
+function toolKey(caller: Caller): string {
+  return `${caller.principal} ${caller.capabilities.key}`;
+}
+
+function dropInvalidTools(bytes: Buffer, result: JsonNode, edits: PendingEdits): void {
+  const list = getMember(bytes, result, 'tools');
+  if (list?.kind !== 'array') return;
+  const tools = elementsOf(bytes, list);
+  const valid = tools.filter((tool) => toolFacts(bytes, tool) !== undefined);
+  if (valid.length === tools.length) return;
+  const out = new Rope().push('[');
+  valid.forEach((tool, index) => out.push(index === 0 ? '' : ',').pushSlice(bytes, tool.start, tool.end));
+  edits.set('tools', out.push(']'));
+}
+
+function unexpectedType(type: string): ExchangeError {
+  const message = `the backend answered with resultType ${type}, which this client cannot be given`;
+  return new ExchangeError(ownError({ code: CODE.internal, message }));
+}
+
+/** Whether a message has nothing beside the envelope's own three members. */
+function isPlainFrame(root: JsonNode): boolean {
+  return root.members?.length === 3;
+}

@@ -1,0 +1,111 @@
+import { elementsOf, getMember, type JsonNode, membersOf, stringOf, textOf } from '../../jsonrpc/index.js';
+import { encodeHeaderValue } from './headers.js';
+
+const ANNOTATION = 'x-mcp-header';
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const PRIMITIVES: ReadonlySet<string> = new Set(['string', 'integer', 'boolean']);
+
+/** An argument of a tool that is mirrored into a header (basic/transports, "Custom Headers from Tool Parameters"). */
+export interface ParamHeader {
+  /** Lower-cased name of the header. */
+  readonly header: string;
+  /** Keys that lead from the arguments to the value. */
+  readonly path: readonly string[];
+}
+
+/** The definition breaks the rules for annotations; clients must not show the tool. */
+export class InvalidAnnotation extends Error {}
+
+/**
+ * The annotated arguments of a tool.
+ * @throws InvalidAnnotation
+ */
+export function paramHeadersOf(bytes: Buffer, inputSchema: JsonNode | undefined): ParamHeader[] {
+  if (inputSchema === undefined || !mentionsAnnotation(bytes, inputSchema)) return [];
+  const found: ParamHeader[] = [];
+  collect(bytes, inputSchema, [], found);
+  if (countAnnotations(bytes, inputSchema, true) > found.length) {
+    throw new InvalidAnnotation(
+      `${ANNOTATION} stands where no argument can be reached through properties alone`,
+    );
+  }
+  const names = new Set(found.map(({ header }) => header));
+  if (names.size < found.length) throw new InvalidAnnotation(`two arguments share one ${ANNOTATION}`);
+  return found;
+}
+
+function mentionsAnnotation(bytes: Buffer, node: JsonNode): boolean {
+  const at = bytes.indexOf(`"${ANNOTATION}"`, node.start);
+  return at !== -1 && at < node.end;
+}
+
+function collect(bytes: Buffer, schema: JsonNode, path: readonly string[], found: ParamHeader[]): void {
+  const properties = getMember(bytes, schema, 'properties');
+  if (properties?.kind !== 'object') return;
+  for (const { key, value } of membersOf(bytes, properties)) {
+    const here = [...path, key];
+    const annotation = getMember(bytes, value, ANNOTATION);
+    if (annotation !== undefined) {
+      const name = stringOf(bytes, annotation);
+      const type = stringOf(bytes, getMember(bytes, value, 'type'));
+      if (name === undefined || !TOKEN.test(name)) {
+        throw new InvalidAnnotation(`${ANNOTATION} of ${here.join('.')} is no header name`);
+      }
+      if (type === undefined || !PRIMITIVES.has(type)) {
+        throw new InvalidAnnotation(`${ANNOTATION} of ${here.join('.')} is on the type ${type ?? 'none'}`);
+      }
+      found.push({ header: `mcp-param-${name.toLowerCase()}`, path: here });
+    }
+    collect(bytes, value, here, found);
+  }
+}
+
+/** Annotations anywhere in a schema; `properties` holds names, among which the annotation's may be one. */
+function countAnnotations(bytes: Buffer, node: JsonNode, isSchema: boolean): number {
+  let count = 0;
+  if (node.kind === 'array') {
+    for (const element of elementsOf(bytes, node)) count += countAnnotations(bytes, element, isSchema);
+  } else if (node.kind === 'object') {
+    for (const { key, value } of membersOf(bytes, node)) {
+      if (isSchema && key === ANNOTATION) count++;
+      else count += countAnnotations(bytes, value, !(isSchema && key === 'properties'));
+    }
+  }
+  return count;
+}
+
+/** A value that no header can carry. */
+export class UnsendableArgument extends Error {}
+
+/**
+ * The headers for a call, name and value in turn; absent and null arguments have none.
+ * @param args the `arguments` of the call
+ * @throws UnsendableArgument
+ */
+export function paramHeaderValues(
+  bytes: Buffer,
+  args: JsonNode | undefined,
+  headers: readonly ParamHeader[],
+): string[] {
+  const values: string[] = [];
+  for (const { header, path } of headers) {
+    let node = args;
+    for (const key of path) node = node === undefined ? undefined : getMember(bytes, node, key);
+    const value = node === undefined ? undefined : headerText(bytes, node, path);
+    if (value !== undefined) values.push(header, encodeHeaderValue(value));
+  }
+  return values;
+}
+
+function headerText(bytes: Buffer, node: JsonNode, path: readonly string[]): string | undefined {
+  if (node.kind === 'string') return stringOf(bytes, node);
+  if (node.kind === 'true' || node.kind === 'false') return node.kind;
+  if (node.kind !== 'number') return undefined;
+  const number = Number(textOf(bytes, node));
+  if (!Number.isSafeInteger(number)) {
+    throw new UnsendableArgument(
+      `argument ${path.join('.')} is ${textOf(bytes, node)}: its header takes integers from -(2^53-1) to 2^53-1 only`,
+    );
+  }
+  return String(number);
+}

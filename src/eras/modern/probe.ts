@@ -1,0 +1,125 @@
+import type { Ticker } from '../../exchange/ticker.js';
+import type { ForwardedHeaders } from '../../exchange/types.js';
+import { elementsOf, getMember, type JsonNode, Rope, requestRope, stringOf } from '../../jsonrpc/index.js';
+import { RpcCall, type RpcReply } from '../../transports/rpc-call.js';
+import type { StreamableHttpTransport } from '../../transports/streamable-http.js';
+import { META, MODERN_CODE, MODERN_VERSION } from './names.js';
+
+/** What `server/discover` tells of the era of a backend. */
+export type ProbeFinding =
+  | { readonly kind: 'modern'; readonly reason: string }
+  | { readonly kind: 'not-modern'; readonly reason: string }
+  /** Both speak the modern era, in no common version. */
+  | { readonly kind: 'no-common-version'; readonly reason: string }
+  /** Says nothing of the era. `lasting` findings would only be repeated by asking again at once. */
+  | { readonly kind: 'inconclusive'; readonly reason: string; readonly lasting: boolean }
+  | { readonly kind: 'unreachable'; readonly reason: string };
+
+export interface ProbeOptions {
+  readonly transport: StreamableHttpTransport;
+  readonly ticker: Ticker;
+  readonly ownInfo: string;
+  readonly timeoutMs: number;
+  readonly forwarded: ForwardedHeaders;
+}
+
+export interface ProbeAnswer {
+  readonly finding: ProbeFinding;
+  readonly reply: RpcReply;
+}
+
+/** Asks a backend with `server/discover` what it speaks. */
+export async function probe(options: ProbeOptions): Promise<ProbeAnswer> {
+  let reply = await discover(options);
+  let finding = readProbe(reply);
+  // A server may refuse the first version offered and name the one that was offered: ask again as it says.
+  if (finding.kind === 'modern' && reply.kind === 'answer' && reply.frame.type === 'error') {
+    const second = await discover(options);
+    if (readProbe(second).kind === 'modern') {
+      reply = second;
+      finding = readProbe(second);
+    }
+  }
+  discardSession(options.transport, reply);
+  return { finding, reply };
+}
+
+async function discover(options: ProbeOptions): Promise<RpcReply> {
+  const { transport, ticker, ownInfo, timeoutMs, forwarded } = options;
+  const meta = `"${META.protocolVersion}":"${MODERN_VERSION}","${META.clientInfo}":${ownInfo},"${META.clientCapabilities}":{}`;
+  const headers = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream'];
+  headers.push(
+    'accept-encoding',
+    'identity',
+    'mcp-protocol-version',
+    MODERN_VERSION,
+    'mcp-method',
+    'server/discover',
+  );
+  if (forwarded.authorization !== undefined) headers.push('authorization', forwarded.authorization);
+  const id = '"eragate-probe"';
+  const rpc = new RpcCall(id, ticker, { onNotification() {}, onRequest() {} });
+  const timer = setTimeout(() => rpc.abort('silent'), timeoutMs).unref();
+  rpc.post(
+    transport,
+    headers,
+    requestRope(id as never, 'server/discover', new Rope().push(`{"_meta":{${meta}}}`)),
+  );
+  return rpc.reply.finally(() => clearTimeout(timer));
+}
+
+/** Python's server of the legacy era opens a session for every request without one, the probe included. */
+function discardSession(transport: StreamableHttpTransport, reply: RpcReply): void {
+  if (reply.kind === 'failed') return;
+  const id = reply.headers['mcp-session-id'];
+  if (typeof id !== 'string') return;
+  const ignore = (): void => {};
+  const sink = { onHead: ignore, onMessage: ignore, onEnd: ignore, onError: ignore };
+  transport.send('DELETE', ['mcp-session-id', id], undefined, sink);
+}
+
+/** Reads the answer to the probe by what servers in use say to it (basic/versioning, "Backward Compatibility"). */
+export function readProbe(reply: RpcReply): ProbeFinding {
+  if (reply.kind === 'failed') {
+    const { failure, message } = reply.error;
+    if (failure === 'unreachable') return { kind: 'unreachable', reason: message };
+    if (failure === 'aborted')
+      return { kind: 'inconclusive', reason: 'no answer to server/discover', lasting: true };
+    return { kind: 'inconclusive', reason: message, lasting: false };
+  }
+  const { status } = reply;
+  if (reply.kind === 'answer') {
+    const { frame } = reply;
+    if (frame.type === 'result')
+      return readVersions(frame.bytes, getMember(frame.bytes, frame.result, 'supportedVersions'));
+    if (frame.code === MODERN_CODE.unsupportedVersion) {
+      const supported =
+        frame.data === undefined ? undefined : getMember(frame.bytes, frame.data, 'supported');
+      if (supported?.kind === 'array') return readVersions(frame.bytes, supported);
+      return { kind: 'inconclusive', reason: 'refused the version without naming others', lasting: true };
+    }
+  }
+  const what = `answered server/discover with HTTP ${status}${said(reply)}`;
+  if (status === 401 || status === 403) return { kind: 'inconclusive', reason: what, lasting: true };
+  if (status === 429 || status >= 500) return { kind: 'inconclusive', reason: what, lasting: false };
+  return { kind: 'not-modern', reason: what };
+}
+
+function said(reply: RpcReply): string {
+  if (reply.kind === 'answer' && reply.frame.type === 'error')
+    return `, ${reply.frame.code} ${reply.frame.message.slice(0, 120)}`;
+  return '';
+}
+
+function readVersions(bytes: Buffer, node: JsonNode | undefined): ProbeFinding {
+  if (node?.kind !== 'array')
+    return { kind: 'not-modern', reason: 'answered server/discover without supportedVersions' };
+  const versions = elementsOf(bytes, node).map((element) => stringOf(bytes, element) ?? '');
+  const listed = versions.join(', ');
+  if (versions.includes(MODERN_VERSION)) return { kind: 'modern', reason: `supports ${listed}` };
+  // Dates of this form order as text does.
+  if (versions.some((version) => version > MODERN_VERSION)) {
+    return { kind: 'no-common-version', reason: `supports ${listed}, the gateway ${MODERN_VERSION}` };
+  }
+  return { kind: 'not-modern', reason: `supports ${listed === '' ? 'no version' : listed}` };
+}

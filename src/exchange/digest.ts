@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { ClientCapabilities, Principal } from './types.js';
+
+export function sha256(text: string | Buffer): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+/** A value's JSON text with the keys of every object in order: equal for values that mean the same. */
+export function canonicalJson(value: unknown): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson((value as Record<string, unknown>)[key])}`);
+  return `{${members.join(',')}}`;
+}
+
+const MEMORY = 1_000;
+const declared = new LRUCache<string, ClientCapabilities>({ max: MEMORY });
+
+/**
+ * Reads a client's declaration. Clients send the same text with every request, so the parsed form is remembered.
+ * @param text JSON text of an object
+ */
+export function readCapabilities(text: string): ClientCapabilities {
+  const known = declared.get(text);
+  if (known !== undefined) return known;
+  const value = JSON.parse(text) as Record<string, unknown>;
+  const capabilities = { text, value, key: canonicalJson(value) };
+  declared.set(text, capabilities);
+  return capabilities;
+}
+
+export const NO_CAPABILITIES: ClientCapabilities = readCapabilities('{}');
+
+export const ANONYMOUS = 'anonymous' as Principal;
+const principals = new LRUCache<string, Principal>({ max: MEMORY });
+
+/** The principal of a credential that the route passes through: a hash, so that no log or key holds the credential. */
+export function principalOf(authorization: string | undefined): Principal {
+  if (authorization === undefined) return ANONYMOUS;
+  let principal = principals.get(authorization);
+  if (principal === undefined) {
+    principal = sha256(authorization).slice(0, 22) as Principal;
+    principals.set(authorization, principal);
+  }
+  return principal;
+}

@@ -1,0 +1,100 @@
+import type { JsonNode, RequestId } from '../jsonrpc/index.js';
+import type { Ticking } from './ticker.js';
+import type { Answer, Caller, Channel, Question, ServerMessage } from './types.js';
+
+/** The params of a client's request where they stand in its body, with the era's own `_meta` keys named. */
+export interface Params {
+  readonly bytes: Buffer;
+  readonly node: JsonNode | undefined;
+  /** The `_meta` object of the params. */
+  readonly meta: JsonNode | undefined;
+  /** Keys of `_meta` that belong to the inbound era's envelope and go no further. */
+  readonly envelopeKeys: readonly string[];
+}
+
+export interface ExchangeRequest {
+  /** The client's id, as it wrote it. */
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: Params;
+  /** Name of the tool or prompt, or uri of the resource: what `Mcp-Name` names. */
+  readonly name: string | undefined;
+  /** JSON text of `_meta.progressToken`. */
+  readonly progressToken: string | undefined;
+  /** The whole message, where it may be passed on to a backend of the same era as it is. */
+  readonly raw: Buffer | undefined;
+  /** Client headers that belong to the call rather than to the caller (`Mcp-Param-*`), lower-cased name and value in turn. */
+  readonly paramHeaders: readonly string[];
+}
+
+/** What the log line of an exchange tells beyond the request itself; filled in by whoever knows. */
+export interface ExchangeNotes {
+  backendEra: string | undefined;
+  session: string | undefined;
+  backendMs: number | undefined;
+}
+
+/**
+ * One client request in flight, with traffic in both directions while it lasts. The inbound side makes it and ends
+ * it; the outbound side carries it out and is told through {@link Exchange.onCancel} when nobody waits any longer.
+ */
+export class Exchange implements Ticking {
+  readonly request: ExchangeRequest;
+  readonly caller: Caller;
+  readonly startedAt: number;
+  readonly notes: ExchangeNotes = { backendEra: undefined, session: undefined, backendMs: undefined };
+  /** When time is up, on the monotonic clock; infinite for streams that last, and while a person is asked. */
+  deadlineAt = Number.POSITIVE_INFINITY;
+  timedOut = false;
+  readonly #channel: Channel;
+  #cancelReason: string | undefined;
+  #listener: ((reason: string) => void) | undefined;
+
+  constructor(request: ExchangeRequest, caller: Caller, channel: Channel) {
+    this.request = request;
+    this.caller = caller;
+    this.startedAt = performance.now();
+    this.#channel = channel;
+  }
+
+  /** Why the exchange was cancelled; undefined while it is wanted. */
+  get cancelled(): string | undefined {
+    return this.#cancelReason;
+  }
+
+  /** See {@link Channel.notify}. */
+  notify(message: ServerMessage): boolean {
+    return this.#cancelReason !== undefined || this.#channel.notify(message);
+  }
+
+  onDrain(resume: () => void): void {
+    this.#channel.onDrain(resume);
+  }
+
+  /** See {@link Channel.ask}. */
+  ask(question: Question): Promise<Answer> {
+    return this.#channel.ask(question);
+  }
+
+  /** The client left, cancelled, or time is up. Cancelling twice is cancelling once. */
+  cancel(reason: string): void {
+    if (this.#cancelReason !== undefined) return;
+    this.#cancelReason = reason;
+    this.#listener?.(reason);
+  }
+
+  tick(now: number): void {
+    if (now < this.deadlineAt || this.#cancelReason !== undefined) return;
+    this.timedOut = true;
+    this.cancel('time is up');
+  }
+
+  /**
+   * Names the one listener for cancellation; a step of the work that begins replaces that of the step before, and
+   * `undefined` removes it. Called at once when the exchange is cancelled already.
+   */
+  onCancel(listener: ((reason: string) => void) | undefined): void {
+    this.#listener = listener;
+    if (listener !== undefined && this.#cancelReason !== undefined) listener(this.#cancelReason);
+  }
+}

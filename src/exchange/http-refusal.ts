@@ -1,0 +1,36 @@
+import { CODE, ExchangeError } from './errors.js';
+import { ownError } from './outcome.js';
+
+type ResponseHeaders = Record<string, string | string[] | undefined>;
+
+const PASSED_ON = ['www-authenticate', 'retry-after'] as const;
+
+/** HTTP statuses of a backend that speak to the client itself: who it is, what it may do, how fast it may ask. */
+const FOR_THE_CLIENT: ReadonlySet<number> = new Set([401, 403, 429]);
+
+/**
+ * The backend's challenge or throttling as the client's error, with the headers that it needs to act on it; undefined
+ * for other statuses.
+ * @param text the backend's words
+ */
+export function refusalForClient(
+  status: number,
+  headers: ResponseHeaders,
+  text: string,
+): ExchangeError | undefined {
+  if (!FOR_THE_CLIENT.has(status)) return undefined;
+  const passed: Record<string, string> = {};
+  for (const name of PASSED_ON) {
+    const value = headers[name];
+    if (value !== undefined) passed[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  const said = text.trim().slice(0, 200);
+  return new ExchangeError(
+    ownError({
+      code: CODE.server,
+      message: said === '' ? `the backend answered HTTP ${status}` : said,
+      status,
+      headers: passed,
+    }),
+  );
+}

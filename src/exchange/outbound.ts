@@ -1,0 +1,40 @@
+import type { Exchange } from './exchange.js';
+import type { Outcome } from './outcome.js';
+import type { Caller, EraName } from './types.js';
+
+/** What a backend says of itself, in the words of its own era. */
+export interface ServerDescription {
+  readonly era: EraName;
+  /** JSON text of the capabilities, made neutral unless the caller is of the backend's own era. */
+  readonly capabilities: string;
+  /** JSON texts of the Implementation object and of the instructions string. */
+  readonly serverInfo: string | undefined;
+  readonly instructions: string | undefined;
+  /** How long the description may be kept, in milliseconds. */
+  readonly ttlMs: number;
+  /** JSON text of the whole result, for a caller of the same era. */
+  readonly result: Buffer;
+}
+
+/** The side of an era that talks to backends. */
+export interface Outbound {
+  readonly era: EraName;
+  /**
+   * Carries out one request.
+   * @throws ExchangeError for errors that are the gateway's or the network's, not the backend's own answer
+   * @throws WrongEra when the backend proves to be of the other era and certainly did not run the request
+   */
+  call(exchange: Exchange): Promise<Outcome>;
+  /** What the backend is to this caller; for a caller with a session, what its handshake said. */
+  describe(caller: Caller): Promise<ServerDescription>;
+  /** Ends sessions and connections; never throws. */
+  close(): Promise<void>;
+}
+
+/** The backend speaks the other era by now: the verdict about it has to be found again. */
+export class WrongEra extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'WrongEra';
+  }
+}

@@ -1,0 +1,75 @@
+import type { Edits, JsonNode, Rope } from '../jsonrpc/index.js';
+import type { EraName } from './types.js';
+
+/** Changes to one object of a result, collected by the codecs and applied once, when the answer is written. */
+export type PendingEdits = Map<string, Rope | string | undefined>;
+
+/**
+ * A result on its way to the client: the bytes that the backend wrote and what is to be changed in them.
+ * `dress` says whose era's members it wears: results of the caller's own era are passed on as they are, all others
+ * come undressed (`none`) and get the caller's dress from the inbound side.
+ */
+export interface ResultOutcome {
+  readonly type: 'result';
+  readonly bytes: Buffer;
+  readonly node: JsonNode;
+  readonly edits: PendingEdits;
+  readonly dress: EraName | 'none';
+  /** JSON text of the backend's Implementation object. */
+  readonly serverInfo: string | undefined;
+  /** The id in the message around the result, which may be sent as it is where the id is right and nothing changes. */
+  readonly frameId: string | undefined;
+  /** Whether the output schema of the called tool describes an object; undefined where that is not known. */
+  readonly objectOutput?: boolean | undefined;
+}
+
+/** Where an error was made: the backend's own answer, or the gateway on its behalf. */
+export type ErrorOrigin = 'backend' | 'gateway';
+
+/** An error on its way to the client. */
+export interface ErrorOutcome {
+  readonly type: 'error';
+  readonly origin: ErrorOrigin;
+  readonly dress: EraName | 'none';
+  readonly code: number;
+  readonly message: string;
+  /** JSON text of `data`. */
+  readonly data: Rope | string | undefined;
+  /** JSON text of the whole error object, to be passed on as it is where neither code nor data changes. */
+  readonly raw: Buffer | undefined;
+  /** HTTP status that the backend used, or that the gateway asks for; the inbound side decides. */
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+}
+
+export type Outcome = ResultOutcome | ErrorOutcome;
+
+/** A result that the gateway makes itself: `text` is the JSON text of the result object. */
+export function ownResult(bytes: Buffer, node: JsonNode, serverInfo?: string): ResultOutcome {
+  return { type: 'result', bytes, node, edits: new Map(), dress: 'none', serverInfo, frameId: undefined };
+}
+
+export interface ErrorFields {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: Rope | string | undefined;
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** An error that the gateway makes itself. */
+export function ownError(fields: ErrorFields): ErrorOutcome {
+  return {
+    type: 'error',
+    origin: 'gateway',
+    dress: 'none',
+    code: fields.code,
+    message: fields.message,
+    data: fields.data,
+    raw: undefined,
+    status: fields.status,
+    headers: fields.headers,
+  };
+}
+
+export type { Edits };

@@ -1,0 +1,175 @@
+import type { AddressInfo } from 'node:net';
+import { type Logger, pino } from 'pino';
+import type { Config, RouteConfig } from './config/index.js';
+import { createInbounds } from './eras/index.js';
+import { LegacyBackend } from './eras/legacy/backend.js';
+import { LegacyOutbound } from './eras/legacy/outbound.js';
+import { isLegacyRevision } from './eras/legacy/revisions.js';
+import { ModernOutbound } from './eras/modern/outbound.js';
+import { probe } from './eras/modern/probe.js';
+import { Sealer } from './exchange/seal.js';
+import { Ticker } from './exchange/ticker.js';
+import type { EraName } from './exchange/types.js';
+import { RequestGuard } from './http/origins.js';
+import { type Endpoint, HttpServer } from './http/server.js';
+import { Backend } from './routes/backend.js';
+import { Route } from './routes/route.js';
+import { logExchange } from './telemetry/exchange-log.js';
+import { StreamableHttpTransport } from './transports/streamable-http.js';
+import { OWN_INFO } from './version.js';
+
+export interface Gateway {
+  /** Begins to serve; resolves with the URL that it listens on. */
+  listen(): Promise<string>;
+  /** Finishes what is in flight within a few seconds, ends streams and backend sessions, and stops. */
+  close(): Promise<void>;
+}
+
+export interface GatewayOptions {
+  readonly log?: Logger;
+}
+
+/** How long requests in flight may take to finish once the gateway ends. */
+const DRAIN_MS = 5_000;
+
+interface BuiltRoute {
+  readonly route: Route;
+  readonly endpoint: Endpoint;
+  readonly transport: StreamableHttpTransport;
+}
+
+/** Puts the parts together from a configuration; the only place that knows them all. */
+export function createGateway(config: Config, options: GatewayOptions = {}): Gateway {
+  const log = options.log ?? pino({ level: config.log.level });
+  const ticker = new Ticker();
+  const sealer = new Sealer(config.sealKeys);
+  const onFault = (error: unknown): void => log.error({ err: error }, 'fault of the gateway');
+  const built = config.routes.map((route) => buildRoute(route, config, { log, ticker, sealer, onFault }));
+  const server = new HttpServer({
+    endpoints: built.map(({ endpoint }) => endpoint),
+    guard: new RequestGuard({
+      host: config.listen.host,
+      publicUrl: config.publicUrl,
+      allowedHosts: config.listen.allowedHosts,
+      allowedOrigins: config.listen.allowedOrigins,
+    }),
+    ticker,
+    bodyBytes: config.limits.bodyBytes,
+    keepAliveMs: config.keepAliveMs,
+    onRefused: (reason, req) => log.warn({ path: req.url, reason }, 'request refused'),
+    onFault,
+  });
+
+  async function listen(): Promise<string> {
+    const { host, port } = config.listen;
+    await server.fastify.listen({ host, port });
+    for (const { route } of built) route.warmUp();
+    const address = server.fastify.server.address() as AddressInfo;
+    return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+  }
+
+  let closing: Promise<void> | undefined;
+  async function shutDown(): Promise<void> {
+    server.stopAccepting();
+    server.fastify.server.close();
+    await Promise.all(built.map(({ route }) => route.drain(DRAIN_MS)));
+    await Promise.all(built.flatMap(({ endpoint }) => endpoint.inbounds.map((inbound) => inbound.close())));
+    await Promise.all(built.map(({ route }) => route.close()));
+    await Promise.all(built.map(({ transport }) => transport.close()));
+    await server.fastify.close();
+    ticker.stop();
+  }
+
+  return {
+    listen,
+    close: () => {
+      closing ??= shutDown();
+      return closing;
+    },
+  };
+}
+
+interface Shared {
+  readonly log: Logger;
+  readonly ticker: Ticker;
+  readonly sealer: Sealer;
+  readonly onFault: (error: unknown) => void;
+}
+
+function buildRoute(
+  route: RouteConfig,
+  config: Config,
+  { log, ticker, sealer, onFault }: Shared,
+): BuiltRoute {
+  const { backend, timeouts, sessions } = route;
+  const name = new URL(backend.url).origin;
+  const transport = new StreamableHttpTransport({
+    url: backend.url,
+    hostHeader: backend.hostHeader,
+    headers: Object.entries(backend.headers).flat(),
+    connectMs: timeouts.connectMs,
+    idleMs: timeouts.idleMs,
+    resultBytes: config.limits.resultBytes,
+    ticker,
+  });
+  const legacyBackend = new LegacyBackend(name, transport, ticker, timeouts.connectMs);
+  if (isLegacyRevision(backend.era)) legacyBackend.newestRevision = backend.era;
+  const legacy = new LegacyOutbound(legacyBackend, {
+    isolation: sessions.isolation,
+    max: sessions.max,
+    idleMs: sessions.idleMs,
+    ownInfo: OWN_INFO,
+  });
+  const modern = new ModernOutbound({
+    name,
+    transport,
+    ticker,
+    ownInfo: OWN_INFO,
+    discoverMs: timeouts.connectMs,
+  });
+  const state = new Backend({
+    name,
+    legacy,
+    modern,
+    pinned: pinnedEra(backend.era),
+    leg: backend.leg,
+    probe: async (forwarded) => {
+      const { finding } = await probe({
+        transport,
+        ticker,
+        ownInfo: OWN_INFO,
+        timeoutMs: timeouts.probeMs,
+        forwarded,
+      });
+      return finding;
+    },
+    onVerdict: ({ era, reason }) =>
+      log.info({ route: route.path, backend: name, era, reason }, 'era of the backend'),
+  });
+  const service = new Route({
+    path: route.path,
+    backend: state,
+    outbounds: [legacy, modern],
+    ticker,
+    totalMs: timeouts.totalMs,
+    maxExchanges: config.limits.exchanges,
+    record: (exchange, status, outcome) => logExchange(log, route.path, exchange, status, outcome),
+    onFault,
+  });
+  const inbounds = createInbounds({
+    route: route.path,
+    sealer,
+    sessions: { max: config.limits.sessions, idleMs: sessions.idleMs },
+  });
+  return {
+    route: service,
+    endpoint: { service, inbounds, forwardAuthorization: backend.authorization === 'forward' },
+    transport,
+  };
+}
+
+function pinnedEra(era: string): EraName | undefined {
+  if (era === 'auto') return undefined;
+  if (era === 'legacy' || era === 'modern') return era;
+  return isLegacyRevision(era) ? 'legacy' : 'modern';
+}

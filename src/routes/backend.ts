@@ -1,0 +1,156 @@
+import type { LegSetting } from '../config/index.js';
+import type { ProbeFinding } from '../eras/modern/probe.js';
+import { badGateway } from '../exchange/errors.js';
+import type { Outbound } from '../exchange/outbound.js';
+import { WrongEra } from '../exchange/outbound.js';
+import type { Caller, EraName, ForwardedHeaders } from '../exchange/types.js';
+
+/** What is held to be true of a backend, since when, and why. */
+export interface Verdict {
+  readonly era: EraName;
+  readonly reason: string;
+  /** On the monotonic clock, in milliseconds; a pinned verdict does not age. */
+  readonly until: number;
+}
+
+export interface BackendOptions {
+  readonly name: string;
+  readonly legacy: Outbound;
+  readonly modern: Outbound;
+  /** Era set by the configuration, which is never questioned. */
+  readonly pinned: EraName | undefined;
+  readonly leg: LegSetting;
+  readonly probe: (forwarded: ForwardedHeaders) => Promise<ProbeFinding>;
+  /** Told of every verdict. */
+  readonly onVerdict: (verdict: Verdict) => void;
+}
+
+/** Whether a modern backend serves the legacy era as well, as the first legacy client finds out. */
+type LegacyLeg = 'unknown' | 'none' | 'cannot-ask' | 'sessions';
+
+const HOUR_MS = 3_600_000;
+/** A verdict from a probe that proved nothing, kept so that not every request has to wait for another one. */
+const PROVISIONAL_MS = 60_000;
+/** A verdict that contradicts itself again and again is not found again more often than this. */
+const REPROBE_PAUSE_MS = 1_000;
+
+/** A backend whose era is found out, remembered for a while, and found out again when it proves to be wrong. */
+export class Backend {
+  readonly #options: BackendOptions;
+  #verdict: Verdict | undefined;
+  #probing: Promise<Verdict | undefined> | undefined;
+  #legacyLeg: LegacyLeg = 'unknown';
+  #contradictedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: BackendOptions) {
+    this.#options = options;
+    const { pinned } = options;
+    if (pinned !== undefined) {
+      this.#verdict = { era: pinned, reason: 'set by the configuration', until: Number.POSITIVE_INFINITY };
+    }
+  }
+
+  get verdict(): Verdict | undefined {
+    return this.#verdict;
+  }
+
+  /**
+   * The side to use for a caller.
+   * @throws ExchangeError when the backend cannot be reached, or shares no version with the gateway
+   */
+  async outboundFor(caller: Caller): Promise<Outbound> {
+    const { modern, legacy, leg } = this.#options;
+    const verdict = this.#current(caller.forwarded) ?? (await this.#find(caller.forwarded));
+    // Nothing is known: the handshake is what most servers in the world understand.
+    if (verdict === undefined || verdict.era === 'legacy') return legacy;
+    if (this.#options.pinned !== undefined || leg === 'modern') return modern;
+    if (leg === 'legacy') return legacy;
+    if (caller.era === 'modern' || this.#legacyLeg === 'none' || this.#legacyLeg === 'cannot-ask')
+      return modern;
+    return this.#legacyLeg === 'sessions' ? legacy : this.#tryLegacyLeg(caller);
+  }
+
+  /** Finds the verdict in the background, so that the first request need not wait for it. */
+  warmUp(): void {
+    if (this.#verdict === undefined) this.#find({}).catch(() => {});
+  }
+
+  /**
+   * The backend answered as one of the other era would.
+   * @returns whether it is worth trying again
+   */
+  contradicted(era: EraName): boolean {
+    if (this.#options.pinned !== undefined) return false;
+    const now = performance.now();
+    if (era === 'legacy' && this.#verdict?.era === 'modern') this.#legacyLeg = 'none';
+    else this.#verdict = undefined;
+    if (now - this.#contradictedAt < REPROBE_PAUSE_MS) return false;
+    this.#contradictedAt = now;
+    return true;
+  }
+
+  #current(forwarded: ForwardedHeaders): Verdict | undefined {
+    const verdict = this.#verdict;
+    if (verdict === undefined) return undefined;
+    if (performance.now() > verdict.until) {
+      // Old, but not known to be wrong: it serves until the new one is there.
+      this.#find(forwarded).catch(() => {});
+    }
+    return verdict;
+  }
+
+  /** One probe at a time; whoever comes meanwhile waits for the same one. */
+  #find(forwarded: ForwardedHeaders): Promise<Verdict | undefined> {
+    this.#probing ??= this.#probe(forwarded).finally(() => {
+      this.#probing = undefined;
+    });
+    return this.#probing;
+  }
+
+  async #probe(forwarded: ForwardedHeaders): Promise<Verdict | undefined> {
+    const finding = await this.#options.probe(forwarded);
+    const { name } = this.#options;
+    switch (finding.kind) {
+      case 'modern':
+        return this.#settle('modern', finding.reason, HOUR_MS);
+      case 'not-modern':
+        return this.#settle('legacy', finding.reason, HOUR_MS);
+      case 'no-common-version':
+        throw badGateway(`no common protocol version with ${name}: it ${finding.reason}`);
+      case 'unreachable':
+        throw badGateway(`cannot reach ${name}: ${finding.reason}`);
+      case 'inconclusive':
+        // An older verdict stands; without one the handshake is tried, and only what would repeat itself is kept.
+        if (this.#verdict !== undefined) return this.#verdict;
+        return finding.lasting
+          ? this.#settle('legacy', `unproved: ${finding.reason}`, PROVISIONAL_MS)
+          : undefined;
+    }
+  }
+
+  #settle(era: EraName, reason: string, forMs: number): Verdict {
+    const before = this.#verdict;
+    const verdict = { era, reason, until: performance.now() + forMs };
+    this.#verdict = verdict;
+    if (before?.era !== era) this.#legacyLeg = 'unknown';
+    if (before?.era !== era || before.reason !== reason) this.#options.onVerdict(verdict);
+    return verdict;
+  }
+
+  /** A legacy client is best served by the backend's own legacy side, if it has one that can ask questions. */
+  async #tryLegacyLeg(caller: Caller): Promise<Outbound> {
+    const { modern, legacy } = this.#options;
+    try {
+      const { session } = caller;
+      await legacy.describe(caller);
+      this.#legacyLeg = session?.affinity?.backendSession === undefined ? 'cannot-ask' : 'sessions';
+      if (this.#legacyLeg === 'sessions') return legacy;
+      await session?.affinity?.end();
+      if (session !== undefined) session.affinity = undefined;
+    } catch (error) {
+      if (!(error instanceof WrongEra)) throw error;
+      this.#legacyLeg = 'none';
+    }
+    return modern;
+  }
+}

@@ -1,0 +1,138 @@
+import { LRUCache } from 'lru-cache';
+import { CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
+import { type Outcome, ownError } from '../exchange/outcome.js';
+import type { RouteService } from '../exchange/route-service.js';
+import type { Ticker } from '../exchange/ticker.js';
+import type { Caller } from '../exchange/types.js';
+import type { Backend } from './backend.js';
+
+export interface RouteOptions {
+  readonly path: string;
+  readonly backend: Backend;
+  readonly outbounds: readonly Outbound[];
+  readonly ticker: Ticker;
+  /** Longest time for one exchange in milliseconds. */
+  readonly totalMs: number;
+  /** Exchanges in flight at a time. */
+  readonly maxExchanges: number;
+  readonly record: (exchange: Exchange, httpStatus: number, outcome: Outcome) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Streams that last as long as the client wants them to. */
+const LASTING: ReadonlySet<string> = new Set(['subscriptions/listen']);
+const REMEMBERED_DESCRIPTIONS = 200;
+
+/** A route at run time: one backend behind one path. */
+export class Route implements RouteService {
+  readonly path: string;
+  readonly #options: RouteOptions;
+  readonly #inFlight = new Set<Exchange>();
+  readonly #descriptions = new LRUCache<string, ServerDescription>({ max: REMEMBERED_DESCRIPTIONS });
+  #onIdle: (() => void) | undefined;
+
+  constructor(options: RouteOptions) {
+    this.path = options.path;
+    this.#options = options;
+  }
+
+  async run(exchange: Exchange): Promise<Outcome> {
+    const { ticker, totalMs, maxExchanges } = this.#options;
+    if (this.#inFlight.size >= maxExchanges) {
+      return overloaded(`limit of ${maxExchanges} requests in flight reached`).outcome;
+    }
+    this.#inFlight.add(exchange);
+    if (!LASTING.has(exchange.request.method)) {
+      exchange.deadlineAt = exchange.startedAt + totalMs;
+      ticker.add(exchange);
+    }
+    try {
+      return await this.#withTarget(exchange.caller, (outbound) => {
+        if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
+        exchange.notes.backendEra = outbound.era;
+        return outbound.call(exchange);
+      });
+    } catch (error) {
+      return this.#failure(error, exchange);
+    } finally {
+      ticker.remove(exchange);
+      this.#inFlight.delete(exchange);
+      if (this.#inFlight.size === 0) this.#onIdle?.();
+    }
+  }
+
+  async describe(caller: Caller): Promise<ServerDescription> {
+    const key = `${caller.era} ${caller.principal} ${caller.capabilities.key}`;
+    try {
+      const description = await this.#withTarget(caller, (outbound) => outbound.describe(caller));
+      this.#descriptions.set(key, description);
+      return description;
+    } catch (error) {
+      const known = this.#descriptions.get(key);
+      const outcome = this.#failure(error);
+      // A backend that is down for a while does not change what it is; challenges are for the client.
+      if (known !== undefined && caller.session === undefined && isDown(outcome)) return known;
+      throw new ExchangeError(outcome);
+    }
+  }
+
+  record(exchange: Exchange, httpStatus: number, outcome: Outcome): void {
+    this.#options.record(exchange, httpStatus, outcome);
+  }
+
+  warmUp(): void {
+    this.#options.backend.warmUp();
+  }
+
+  /** Resolves when no exchange is in flight but those that last, or after `limitMs`; then ends what is left. */
+  async drain(limitMs: number): Promise<void> {
+    for (const exchange of this.#inFlight) {
+      if (LASTING.has(exchange.request.method)) exchange.cancel(SHUTDOWN);
+    }
+    if (this.#inFlight.size > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, limitMs);
+        this.#onIdle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    for (const exchange of this.#inFlight) exchange.cancel(SHUTDOWN);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#options.outbounds.map((outbound) => outbound.close()));
+  }
+
+  /** Does something on the side that fits the backend; once more if the backend proves to be of the other era. */
+  async #withTarget<T>(caller: Caller, work: (outbound: Outbound) => Promise<T>): Promise<T> {
+    const { backend } = this.#options;
+    for (;;) {
+      const outbound = await backend.outboundFor(caller);
+      try {
+        return await work(outbound);
+      } catch (error) {
+        if (!(error instanceof WrongEra) || !backend.contradicted(outbound.era)) throw error;
+      }
+    }
+  }
+
+  #failure(error: unknown, exchange?: Exchange): Outcome & { type: 'error' } {
+    if (exchange?.timedOut === true) return timedOut(this.#options.totalMs).outcome;
+    if (error instanceof ExchangeError) return error.outcome;
+    if (error instanceof WrongEra)
+      return ownError({ code: CODE.internal, message: error.message, status: 502 });
+    this.#options.onFault(error);
+    return ownError({ code: CODE.internal, message: 'Internal error of the gateway', status: 500 });
+  }
+}
+
+/** Why exchanges are cancelled when the gateway ends. */
+export const SHUTDOWN = 'the gateway is shutting down';
+
+function isDown(outcome: Outcome & { type: 'error' }): boolean {
+  return outcome.status !== undefined && outcome.status >= 500;
+}

@@ -1,0 +1,62 @@
+import { TransportError } from './errors.js';
+
+/** Bodies of at least this size are collected into one buffer of their announced length. */
+const PREALLOCATE_FROM = 64 * 1024;
+
+/**
+ * Collects a body of unknown length within a limit. The bytes are held once: a large body of announced length is
+ * copied chunk by chunk into its final buffer, and a body of one chunk is that chunk.
+ */
+export class BodyCollector {
+  readonly #limit: number;
+  #whole: Buffer | undefined;
+  #chunks: Buffer[] = [];
+  #length = 0;
+
+  /**
+   * @param limit greatest length in bytes
+   * @param announced value of `Content-Length`, if any
+   * @throws TransportError `too-large` when the announced length is above the limit
+   */
+  constructor(limit: number, announced: string | undefined) {
+    this.#limit = limit;
+    if (announced !== undefined) {
+      const length = Number(announced);
+      if (length > limit) throw tooLarge(limit);
+      if (length >= PREALLOCATE_FROM) this.#whole = Buffer.allocUnsafeSlow(length);
+    }
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** @throws TransportError `too-large` */
+  push(chunk: Buffer): void {
+    const length = this.#length + chunk.length;
+    if (length > this.#limit) throw tooLarge(this.#limit);
+    if (this.#whole !== undefined) {
+      if (length <= this.#whole.length) {
+        chunk.copy(this.#whole, this.#length);
+        this.#length = length;
+        return;
+      }
+      this.#chunks.push(this.#whole.subarray(0, this.#length));
+      this.#whole = undefined;
+    }
+    this.#chunks.push(chunk);
+    this.#length = length;
+  }
+
+  /** The body so far. */
+  take(): Buffer {
+    if (this.#whole !== undefined) return this.#whole.subarray(0, this.#length);
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, this.#length);
+  }
+}
+
+function tooLarge(limit: number): TransportError {
+  return new TransportError('too-large', `body larger than ${limit} bytes`);
+}

@@ -1,0 +1,24 @@
+import { badGateway } from '../exchange/errors.js';
+import type { RpcReply } from './rpc-call.js';
+
+/** What a reply without a JSON-RPC response means to the client. */
+export function noAnswerError(backend: string, reply: RpcReply): Error {
+  if (reply.kind === 'failed') {
+    const status = reply.error.failure === 'stalled' ? 504 : 502;
+    return badGateway(`${PROBLEM[reply.error.failure]} ${backend}: ${reply.error.message}`, status);
+  }
+  if (reply.kind === 'answer') throw new TypeError('the reply has an answer');
+  if (reply.status < 400)
+    return badGateway(`connection to ${backend} lost: its answer ended without a response`);
+  const said = reply.text.trim().slice(0, 200);
+  return badGateway(`${backend} answered HTTP ${reply.status}${said === '' ? '' : `: ${said}`}`);
+}
+
+const PROBLEM = {
+  unreachable: 'cannot reach',
+  broken: 'connection lost to',
+  stalled: 'timed out on',
+  'too-large': 'answer too large from',
+  unusable: 'cannot use the answer of',
+  aborted: 'gave up on',
+} as const;

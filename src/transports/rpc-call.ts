@@ -1,0 +1,188 @@
+import type { Ticker, Ticking } from '../exchange/ticker.js';
+import {
+  type ErrorFrame,
+  type Frame,
+  FrameError,
+  type NotificationFrame,
+  type RequestFrame,
+  type ResultFrame,
+  type Rope,
+  toValidUtf8,
+} from '../jsonrpc/index.js';
+import { parseAnswers } from './answers.js';
+import { TransportError } from './errors.js';
+import type { AnswerSink, ResponseHeaders, StreamableHttpTransport, Transfer } from './streamable-http.js';
+
+/** How one JSON-RPC request over HTTP ended. */
+export type RpcReply =
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly headers: ResponseHeaders;
+      readonly frame: ResultFrame | ErrorFrame;
+    }
+  /** An HTTP answer without the JSON-RPC response: a plain-text refusal, or a stream that ended too early. */
+  | {
+      readonly kind: 'no-answer';
+      readonly status: number;
+      readonly headers: ResponseHeaders;
+      readonly text: string;
+      /** Where a broken stream may be taken up again; undefined when the server gave no event ids. */
+      readonly lastEventId: string | undefined;
+      readonly retryMs: number | undefined;
+    }
+  | { readonly kind: 'failed'; readonly error: TransportError };
+
+export interface RpcListener {
+  onNotification(frame: NotificationFrame): void;
+  onRequest(frame: RequestFrame): void;
+  /** The response of another request came on this stream. */
+  onStray?(frame: ResultFrame | ErrorFrame): void;
+  /** A message that is not JSON-RPC. */
+  onGarbage?(bytes: Buffer, error: Error): void;
+}
+
+/** How long a server may keep the stream open after the response before the gateway ends it. */
+const LINGER_MS = 2_000;
+
+/** One JSON-RPC request on its way over Streamable HTTP, with whatever else comes on its answer stream. */
+export class RpcCall implements AnswerSink, Ticking {
+  readonly reply: Promise<RpcReply>;
+  readonly #id: string;
+  readonly #ticker: Ticker;
+  readonly #listener: RpcListener;
+  #settle!: (reply: RpcReply) => void;
+  #settled = false;
+  #transfer: Transfer | undefined;
+  #status = 0;
+  #headers: ResponseHeaders = {};
+  #lastEventId: string | undefined;
+  #retryMs: number | undefined;
+  #lingerUntil = 0;
+
+  /** @param id the id under which the request is sent, as JSON text */
+  constructor(id: string, ticker: Ticker, listener: RpcListener) {
+    this.#id = id;
+    this.#ticker = ticker;
+    this.#listener = listener;
+    this.reply = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  post(transport: StreamableHttpTransport, headers: readonly string[], body: Rope): this {
+    this.#transfer = transport.send('POST', headers, body, this);
+    return this;
+  }
+
+  /** Takes up the answer stream of an earlier request again. */
+  resumeBy(transport: StreamableHttpTransport, headers: readonly string[]): this {
+    this.#transfer = transport.send('GET', headers, undefined, this);
+    return this;
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** Ends the request from this side; `reply` becomes `failed` with `aborted`. */
+  abort(reason: string): void {
+    this.#transfer?.abort();
+    this.#end({ kind: 'failed', error: new TransportError('aborted', reason) });
+    this.#ticker.remove(this);
+  }
+
+  pause(): void {
+    this.#transfer?.pause();
+  }
+
+  resume(): void {
+    this.#transfer?.resume();
+  }
+
+  tick(now: number): void {
+    if (now < this.#lingerUntil) return;
+    this.#ticker.remove(this);
+    this.#transfer?.abort();
+  }
+
+  onHead(status: number, headers: ResponseHeaders): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onMessage(raw: Buffer, eventId: string | undefined): void {
+    if (eventId !== undefined) this.#lastEventId = eventId;
+    const { bytes } = toValidUtf8(raw);
+    let frames: Frame[];
+    try {
+      frames = parseAnswers(bytes);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      this.#listener.onGarbage?.(bytes, error);
+      return;
+    }
+    for (const frame of frames) this.#take(frame);
+  }
+
+  onPriming(eventId: string): void {
+    this.#lastEventId = eventId;
+  }
+
+  onRetry(ms: number): void {
+    this.#retryMs = ms;
+  }
+
+  onEnd(text: string): void {
+    this.#ticker.remove(this);
+    this.#end({
+      kind: 'no-answer',
+      status: this.#status,
+      headers: this.#headers,
+      text,
+      lastEventId: this.#lastEventId,
+      retryMs: this.#retryMs,
+    });
+  }
+
+  onError(error: TransportError): void {
+    this.#ticker.remove(this);
+    if (error.failure === 'broken' && this.#lastEventId !== undefined) this.onEnd('');
+    else this.#end({ kind: 'failed', error });
+  }
+
+  /** A response that reached the gateway on another stream. */
+  take(frame: ResultFrame | ErrorFrame): void {
+    this.#end({ kind: 'answer', status: this.#status || 200, headers: this.#headers, frame });
+  }
+
+  #take(frame: Frame): void {
+    if (frame.type === 'notification') this.#listener.onNotification(frame);
+    else if (frame.type === 'request') this.#listener.onRequest(frame);
+    else if (!this.#settled && this.#isMine(frame)) {
+      this.take(frame);
+      this.#lingerUntil = performance.now() + LINGER_MS;
+      this.#ticker.add(this);
+    } else this.#listener.onStray?.(frame);
+  }
+
+  /**
+   * Whether a response belongs to this request. Some servers echo a number as a string, and answer with the id null,
+   * none, or `"server-error"` when they fail early: on a POST with one request it can only be this one's.
+   */
+  #isMine(frame: ResultFrame | ErrorFrame): boolean {
+    const { id } = frame;
+    return (
+      id === undefined ||
+      id === this.#id ||
+      id === `"${this.#id}"` ||
+      (frame.type === 'error' && (this.#status >= 400 || id === '"server-error"'))
+    );
+  }
+
+  #end(reply: RpcReply): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#settle(reply);
+  }
+}
