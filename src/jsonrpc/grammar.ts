@@ -197,27 +197,26 @@ const closers = new Uint8Array(MAX_NESTING + 1);
 export function endOfValue(bytes: Buffer, pos: number, end: number, level: number): number {
   const outside = level - 1;
   let open = outside;
+  let closer = 0;
   for (;;) {
     const first = pos < end ? (bytes[pos] as number) : -1;
     if (first === OPEN_BRACE || first === OPEN_BRACKET) {
       if (++open > MAX_NESTING) throw new JsonSyntaxError(`at most ${MAX_NESTING} levels of nesting`, pos);
-      const closer = first + 2;
+      closer = first + 2;
+      closers[open] = closer;
       pos = skipSpace(bytes, pos + 1, end);
-      if (pos < end && bytes[pos] === closer) {
-        pos++;
-        open--;
-      } else {
-        closers[open] = closer;
+      if (pos >= end || bytes[pos] !== closer) {
         if (closer === CLOSE_BRACE) pos = startOfMemberValue(bytes, endOfString(bytes, pos, end), end);
         continue;
       }
+      pos++;
+      closer = closers[--open] as number;
     } else {
       pos = first === QUOTE ? endOfString(bytes, pos, end) : endOfScalar(bytes, pos, end);
     }
     for (;;) {
       if (open === outside) return pos;
       pos = skipSpace(bytes, pos, end);
-      const closer = closers[open] as number;
       const byte = pos < end ? bytes[pos] : -1;
       if (byte === COMMA) {
         pos = skipSpace(bytes, pos + 1, end);
@@ -227,7 +226,7 @@ export function endOfValue(bytes: Buffer, pos: number, end: number, level: numbe
       if (byte !== closer)
         throw new JsonSyntaxError(closer === CLOSE_BRACE ? '"," or "}"' : '"," or "]"', pos);
       pos++;
-      open--;
+      closer = closers[--open] as number;
     }
   }
 }

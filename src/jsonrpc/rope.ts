@@ -3,11 +3,11 @@
  * {@link Rope.toBuffer}; slices keep the buffer that they point into alive.
  */
 
-/** Part of a buffer. Kept as numbers: a `Buffer` view of each slice would cost more than copying most of them. */
+/** Part of a buffer, shared between ropes. Kept as numbers: a `Buffer` view of each slice would cost more than copying most of them. */
 class Slice {
   readonly bytes: Buffer;
   readonly start: number;
-  end: number;
+  readonly end: number;
 
   constructor(bytes: Buffer, start: number, end: number) {
     this.bytes = bytes;
@@ -46,8 +46,7 @@ export class Rope {
     // By count: a rope may be pushed onto itself.
     const count = piece.#parts.length;
     for (let i = 0; i < count; i++) {
-      const part = piece.#parts[i] as string | Slice;
-      this.#parts.push(typeof part === 'string' ? part : new Slice(part.bytes, part.start, part.end));
+      this.#parts.push(piece.#parts[i] as string | Slice);
     }
     this.#byteLength += piece.#byteLength;
     return this;
@@ -62,9 +61,13 @@ export class Rope {
   pushSlice(bytes: Buffer, start: number, end: number): this {
     if (end <= start) return this;
     this.#byteLength += end - start;
-    const last = this.#parts.at(-1);
-    if (last instanceof Slice && last.bytes === bytes && last.end === start) last.end = end;
-    else this.#parts.push(new Slice(bytes, start, end));
+    const last = this.#parts.length - 1;
+    const before = this.#parts[last];
+    if (before instanceof Slice && before.bytes === bytes && before.end === start) {
+      this.#parts[last] = new Slice(bytes, before.start, end);
+    } else {
+      this.#parts.push(new Slice(bytes, start, end));
+    }
     return this;
   }
 

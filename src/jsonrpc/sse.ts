@@ -197,8 +197,11 @@ const FLAT_BYTES = 64 * 1024;
  * @param opts `event` defaults to `message`; neither value may hold a line end
  */
 export function sseEvent(frame: Rope, opts?: { event?: string; id?: string }): Rope {
-  const head = `event: ${opts?.event ?? 'message'}\n${opts?.id === undefined ? '' : `id: ${opts.id}\n`}data: `;
-  const event = new Rope().push(head);
+  const event = new Rope();
+  if (opts?.event === undefined) event.push('event: message\n');
+  else event.push('event: ').push(opts.event).push('\n');
+  if (opts?.id !== undefined) event.push('id: ').push(opts.id).push('\n');
+  event.push('data: ');
   if (frame.byteLength > FLAT_BYTES) {
     for (const piece of frame.pieces) event.push(onOneLine(piece));
     return event.push('\n\n');
