@@ -6,7 +6,7 @@ import { NEWEST_LEGACY } from '../eras/legacy/revisions.js';
 import { META } from '../eras/modern/names.js';
 import { type ProbeAnswer, probe } from '../eras/modern/probe.js';
 import { Ticker } from '../exchange/ticker.js';
-import { getMember, valueOf } from '../jsonrpc/index.js';
+import { getMember, valueOf as readValue } from '../jsonrpc/index.js';
 import { StreamableHttpTransport } from '../transports/streamable-http.js';
 import { OWN_INFO } from '../version.js';
 
@@ -54,7 +54,7 @@ function report(url: string, era: ProbeReport['era'], found: Findings): ProbeRep
 function readDiscover({ reply }: ProbeAnswer, found: Findings): void {
   if (reply.kind !== 'answer' || reply.frame.type !== 'result') return;
   const { bytes, result } = reply.frame;
-  const told = valueOf(bytes, result) as Record<string, unknown> & { _meta?: Record<string, unknown> };
+  const told = readValue(bytes, result) as Record<string, unknown> & { _meta?: Record<string, unknown> };
   if (Array.isArray(told['supportedVersions']))
     found.revisions.push(...told['supportedVersions'].map(String));
   take(found, told['capabilities'], told._meta?.[META.serverInfo]);
@@ -76,7 +76,7 @@ async function tryHandshake(backend: LegacyBackend, found: Findings): Promise<bo
   found.sessions = session.id === undefined ? 'gives no session ids' : 'gives session ids';
   const told = (key: string): unknown => {
     const node = getMember(info.bytes, info.result, key);
-    return node === undefined ? undefined : valueOf(info.bytes, node);
+    return node === undefined ? undefined : readValue(info.bytes, node);
   };
   take(found, told('capabilities'), told('serverInfo'));
   await session.end({});

@@ -48,7 +48,12 @@ export class ClientAffinity implements BackendAffinity, SessionListener {
   /** The session, opened if need be; calls that come at once wait for the same handshake. */
   session(): Promise<BackendSession> {
     if (this.#session !== undefined && !this.#session.lost) return Promise.resolve(this.#session);
-    this.#opening ??= this.#open();
+    if (this.#opening === undefined) {
+      const opening = this.#open().finally(() => {
+        if (this.#opening === opening) this.#opening = undefined;
+      });
+      this.#opening = opening;
+    }
     return this.#opening;
   }
 
@@ -116,14 +121,10 @@ export class ClientAffinity implements BackendAffinity, SessionListener {
   }
 
   async #open(): Promise<BackendSession> {
-    try {
-      const session = this.#restore() ?? (await this.#opener.open(this.#caller));
-      if (this.#ended) await session.end(this.#forwarded);
-      this.#session = session;
-      if (this.#client.listening) session.openFeed(this, this.#forwarded);
-      return session;
-    } finally {
-      this.#opening = undefined;
-    }
+    const session = this.#restore() ?? (await this.#opener.open(this.#caller));
+    if (this.#ended) await session.end(this.#forwarded);
+    this.#session = session;
+    if (this.#client.listening) session.openFeed(this, this.#forwarded);
+    return session;
   }
 }

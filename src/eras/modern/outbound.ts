@@ -356,7 +356,9 @@ function dropInvalidTools(bytes: Buffer, result: JsonNode, edits: PendingEdits):
   const valid = tools.filter((tool) => toolFacts(bytes, tool) !== undefined);
   if (valid.length === tools.length) return;
   const out = new Rope().push('[');
-  valid.forEach((tool, index) => out.push(index === 0 ? '' : ',').pushSlice(bytes, tool.start, tool.end));
+  for (const [index, tool] of valid.entries()) {
+    out.push(index === 0 ? '' : ',').pushSlice(bytes, tool.start, tool.end);
+  }
   edits.set('tools', out.push(']'));
 }
 
