@@ -89,6 +89,16 @@ describe('scanJson', () => {
     }
   });
 
+  it('reads long strings in a buffer that starts anywhere in memory', () => {
+    const text = Buffer.from(`["${'x'.repeat(1001)}\\"",1]`);
+    const memory = Buffer.alloc(text.length + 8);
+    for (let offset = 0; offset < 8; offset++) {
+      const bytes = memory.subarray(offset, offset + text.length);
+      text.copy(bytes);
+      expect(elementsOf(bytes, scanJson(bytes, 1))).toHaveLength(2);
+    }
+  });
+
   it('skips a leading byte order mark', () => {
     const bytes = Buffer.from('\ufeff{"a":1}');
     expect(textOf(bytes, scanJson(bytes, 1))).toBe('{"a":1}');
@@ -131,6 +141,15 @@ describe('scanJson', () => {
     expect(getMember(bytes, root, 'small')?.members).toHaveLength(1);
     expect(membersOf(bytes, node)).toHaveLength(5000);
     expect(parsed(bytes, getMember(bytes, node, 'k4999') as JsonNode)).toBe(4999);
+  });
+
+  it('records a bounded number of members in many small objects too', () => {
+    const bytes = Buffer.from(
+      `{${Array.from({ length: 4000 }, (_, i) => `"${i}":{"a":1,"b":2}`).join(',')}}`,
+    );
+    const objects = membersOf(bytes, scanJson(bytes, 2)).map((member) => member.value);
+    expect(objects.filter((object) => object.members !== undefined)).toHaveLength(2048);
+    expect(objects.every((object) => membersOf(bytes, object).length === 2)).toBe(true);
   });
 
   it('accepts what JSON.parse accepts, and nothing else', () => {
