@@ -4,12 +4,12 @@ import {
   type Frame,
   FrameError,
   type NotificationFrame,
+  parseAnswers,
   type RequestFrame,
   type ResultFrame,
   type Rope,
   toValidUtf8,
 } from '../jsonrpc/index.js';
-import { parseAnswers } from './answers.js';
 import { TransportError } from './errors.js';
 import type { AnswerSink, ResponseHeaders, StreamableHttpTransport, Transfer } from './streamable-http.js';
 

@@ -1,6 +1,11 @@
 import type { ForwardedHeaders } from '../../exchange/types.js';
-import { type ErrorFrame, FrameError, type ResultFrame, toValidUtf8 } from '../../jsonrpc/index.js';
-import { parseAnswers } from '../../transports/answers.js';
+import {
+  type ErrorFrame,
+  FrameError,
+  parseAnswers,
+  type ResultFrame,
+  toValidUtf8,
+} from '../../jsonrpc/index.js';
 import type { TransportError } from '../../transports/errors.js';
 import type { AnswerSink, ResponseHeaders, Transfer } from '../../transports/streamable-http.js';
 import type { BackendSession, SessionListener } from './backend-session.js';
