@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import { Rope, sseComment, sseEvent } from '../jsonrpc/index.js';
+import { readAccept } from './accept.js';
 
 export interface AnswerOptions {
   readonly ticker: Ticker;
@@ -43,10 +44,8 @@ export class Answer implements Ticking {
     this.#res = res;
     this.#options = options;
     this.#extra = extra;
-    const accept = req.headers.accept;
-    const json = accept === undefined || ACCEPTS_JSON.test(accept);
-    const events = accept === undefined || ACCEPTS_EVENTS.test(accept);
-    this.#json = json || !events;
+    const { json, events } = readAccept(req.headers.accept);
+    this.#json = json;
     this.#events = events;
     res.on('close', this.#closed);
     if (events) options.ticker.add(this);
@@ -75,6 +74,11 @@ export class Answer implements Ticking {
     return this.#state === 'stream';
   }
 
+  /** Keeps a slow answer from becoming a stream: its headers are known together with its outcome. */
+  holdHeaders(): void {
+    this.#options.ticker.remove(this);
+  }
+
   /** Calls `listener` when the client goes away before the answer is complete. */
   onGone(listener: () => void): void {
     this.#onGone = listener;
@@ -84,6 +88,8 @@ export class Answer implements Ticking {
     if (now - this.#lastWriteAt < this.#options.keepAliveMs) return;
     this.#open();
     this.#lastWriteAt = now;
+    // Who does not read what is there needs no sign of life on top of it.
+    if (this.#res.writableNeedDrain) return;
     this.#res.write(sseComment());
   }
 
@@ -99,9 +105,17 @@ export class Answer implements Ticking {
     return this.#res.writableLength < SLOW_ABOVE_BYTES;
   }
 
+  /** Runs `resume` once the client has read what was written, or has gone and will read nothing more. */
   onDrain(resume: () => void): void {
-    if (this.#res.writableNeedDrain) this.#res.once('drain', resume);
-    else resume();
+    if (!this.#res.writableNeedDrain || this.#state === 'done') {
+      resume();
+      return;
+    }
+    const wake = (): void => {
+      this.#res.off('drain', wake).off('close', wake);
+      resume();
+    };
+    this.#res.on('drain', wake).on('close', wake);
   }
 
   /** Opens the event stream at once, also to a client that did not name the type: the answer can be nothing else. */
@@ -116,7 +130,7 @@ export class Answer implements Ticking {
     if (this.#state === 'done') return;
     const streaming = this.#state === 'stream' || (!this.#json && status === 200);
     if (streaming) {
-      this.#open();
+      this.#open(headers);
       this.#finish();
       writeRope(this.#res, sseEvent(message));
       this.#res.end();
@@ -159,11 +173,11 @@ export class Answer implements Ticking {
     this.#res.end();
   }
 
-  #open(): void {
+  #open(headers?: Headers): void {
     if (this.#state !== 'waiting') return;
     this.#state = 'stream';
     this.#status = 200;
-    this.#res.writeHead(200, { ...STREAM_HEADERS, ...this.#extra });
+    this.#res.writeHead(200, { ...STREAM_HEADERS, ...this.#extra, ...headers });
     this.#res.flushHeaders();
   }
 
@@ -181,9 +195,6 @@ export class Answer implements Ticking {
     listener?.();
   };
 }
-
-const ACCEPTS_JSON = /application\/(?:json|\*)|\*\/\*/i;
-const ACCEPTS_EVENTS = /text\/(?:event-stream|\*)|\*\/\*/i;
 
 /** Large pieces are written as they are: joining them would hold them twice. */
 function writeRope(res: ServerResponse, rope: Rope): void {

@@ -81,6 +81,7 @@ export class LegacyInbound implements Inbound {
     });
     const exchange = this.#exchange(session, call, frame, undefined);
     let outcome: Outcome;
+    call.answer.holdHeaders();
     try {
       const description = await route.describe(exchange.caller);
       const result = initializeResult(description, revision);

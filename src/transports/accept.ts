@@ -1,0 +1,33 @@
+/** The media types of answers that a client takes. */
+export interface Accepted {
+  readonly json: boolean;
+  readonly events: boolean;
+}
+
+const BOTH: Accepted = { json: true, events: true };
+/** What SDK clients send: not worth taking apart each time. */
+const USUAL = 'application/json, text/event-stream';
+
+/** Media ranges that match a type, the most specific first: the first one present decides (RFC 9110, section 12.5.1). */
+const JSON_RANGES = ['application/json', 'application/*', '*/*'] as const;
+const EVENT_RANGES = ['text/event-stream', 'text/*', '*/*'] as const;
+
+/**
+ * Reads `Accept`. The specification wants both types in it, but clients in use name one of them, a wildcard, or
+ * nothing: no header takes either, and a header that names neither is given JSON rather than a refusal.
+ * @param header several headers of the name are joined with commas
+ */
+export function readAccept(header: string | undefined): Accepted {
+  if (header === undefined || header === USUAL) return BOTH;
+  const ranges = new Map<string, boolean>();
+  for (const part of header.toLowerCase().split(',')) {
+    const [range = '', ...parameters] = part.split(';').map((piece) => piece.trim());
+    ranges.set(range, !parameters.some((parameter) => /^q\s*=\s*0(?:\.0*)?$/.test(parameter)));
+  }
+  const takes = (matching: readonly string[]): boolean => {
+    const first = matching.find((range) => ranges.has(range));
+    return first !== undefined && ranges.get(first) === true;
+  };
+  const events = takes(EVENT_RANGES);
+  return { json: takes(JSON_RANGES) || !events, events };
+}
