@@ -1,6 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import cors from '@fastify/cors';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import type { Inbound } from '../eras/index.js';
 import { principalOf } from '../exchange/digest.js';
 import { CODE } from '../exchange/errors.js';
@@ -12,6 +17,7 @@ import { Answer } from '../transports/answer.js';
 import type { HttpCall } from '../transports/inbound-call.js';
 import { readMcpHeaders } from '../transports/mcp-headers.js';
 import { BodyRefused, readBody } from './body.js';
+import { isJson } from './media-type.js';
 import type { RequestGuard } from './origins.js';
 
 /** A route as the HTTP server knows it. */
@@ -35,8 +41,6 @@ export interface HttpServerOptions {
 /** Longer than that of the balancers in common use, so that it is never the gateway that closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const ALL_METHODS = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT', 'OPTIONS'] as const;
-const JSON_TYPE = /^\s*application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?(?:;.*)?$/i;
-const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8)/i;
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 
 /** The HTTP server in front of the routes: guards first, then one MCP endpoint per route, and the health check. */
@@ -94,10 +98,12 @@ export class HttpServer {
   #routes(): void {
     const { fastify } = this;
     const { onFault } = this.#options;
-    // Bodies are read by the handler itself, as bytes.
-    fastify.removeAllContentTypeParsers();
-    fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    fastify.setErrorHandler((error, _request, reply) => {
+    fastify.setErrorHandler((error: FastifyError, _request, reply) => {
+      const { statusCode = 500, message } = error;
+      if (statusCode < 500) {
+        sendError(reply, statusCode, CODE.server, message);
+        return;
+      }
       onFault(error);
       sendError(reply, 500, CODE.internal, 'Internal error of the gateway');
     });
@@ -111,10 +117,12 @@ export class HttpServer {
       fastify.route({
         method: [...ALL_METHODS],
         url: endpoint.service.path,
-        handler: (request, reply) => {
+        // Taken over before Fastify looks at the body, which is read here as bytes whatever its type.
+        onRequest: (request, reply) => {
           reply.hijack();
           this.#handle(endpoint, request, reply).catch(onFault);
         },
+        handler: () => {},
       });
     }
   }
@@ -171,7 +179,7 @@ export class HttpServer {
 
   async #readMessage(req: IncomingMessage, answer: Answer): Promise<Frame | Batch | undefined> {
     const type = req.headers['content-type'];
-    if (type !== undefined && (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type))) {
+    if (type !== undefined && !isJson(type)) {
       answer.end(
         415,
         errorRope(undefined, CODE.server, 'Unsupported Media Type: Content-Type must be application/json'),
