@@ -42,6 +42,9 @@ export interface RpcListener {
   onGarbage?(bytes: Buffer, error: Error): void;
 }
 
+/** Stands for the id of a message that has none and gets no response. */
+export const NO_ID = '';
+
 /** How long a server may keep the stream open after the response before the gateway ends it. */
 const LINGER_MS = 2_000;
 
@@ -60,7 +63,7 @@ export class RpcCall implements AnswerSink, Ticking {
   #retryMs: number | undefined;
   #lingerUntil = 0;
 
-  /** @param id the id under which the request is sent, as JSON text */
+  /** @param id the id under which the request is sent, as JSON text, or {@link NO_ID} */
   constructor(id: string, ticker: Ticker, listener: RpcListener) {
     this.#id = id;
     this.#ticker = ticker;
@@ -167,15 +170,14 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 
   /**
-   * Whether a response belongs to this request. Some servers echo a number as a string, and answer with the id null,
-   * none, or `"server-error"` when they fail early: on a POST with one request it can only be this one's.
+   * Whether a response belongs to this request. Some servers answer with the id null, none, or `"server-error"` when
+   * they fail early: on a POST with one request it can only be this one's.
    */
   #isMine(frame: ResultFrame | ErrorFrame): boolean {
     const { id } = frame;
     return (
       id === undefined ||
-      id === this.#id ||
-      id === `"${this.#id}"` ||
+      meansSameId(this.#id, id) ||
       (frame.type === 'error' && (this.#status >= 400 || id === '"server-error"'))
     );
   }
@@ -185,4 +187,10 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#settled = true;
     this.#settle(reply);
   }
+}
+
+/** Servers write an id anew (`"\u0041"` as `"A"`, large integers rounded), and some turn a number into a string. */
+function meansSameId(sent: string, received: string): boolean {
+  if (sent === received) return true;
+  return sent !== NO_ID && String(JSON.parse(sent)) === String(JSON.parse(received));
 }

@@ -13,7 +13,7 @@ import {
   requestRope,
   resultRope,
 } from '../../jsonrpc/index.js';
-import { RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
+import { NO_ID, RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
 import type { ResponseHeaders } from '../../transports/streamable-http.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendFeed } from './feed.js';
@@ -136,7 +136,7 @@ export class BackendSession {
   /** Sends a message that has no response of its own. */
   async post(body: Rope, forwarded: ForwardedHeaders): Promise<RpcReply> {
     const { transport, ticker } = this.backend;
-    const rpc = new RpcCall('', ticker, SILENT);
+    const rpc = new RpcCall(NO_ID, ticker, SILENT);
     const timer = setTimeout(() => rpc.abort('no answer to a notification'), AWAY_MS).unref();
     try {
       const reply = await rpc.post(transport, this.headers(forwarded), body).reply;

@@ -226,7 +226,7 @@ export class ModernOutbound implements Outbound {
       edits,
       dress: sameEra ? 'modern' : 'none',
       serverInfo: undefined,
-      frameId: sameEra && frame.id !== undefined && isPlainFrame(root) ? frame.id : undefined,
+      frameId: sameEra && isPlainFrame(bytes, root) ? frame.id : undefined,
       objectOutput: request.name === undefined ? undefined : tools?.get(request.name)?.objectOutput,
     };
   }
@@ -367,7 +367,7 @@ function unexpectedType(type: string): ExchangeError {
   return new ExchangeError(ownError({ code: CODE.internal, message }));
 }
 
-/** Whether a message has nothing beside the envelope's own three members. */
-function isPlainFrame(root: JsonNode): boolean {
-  return root.members?.length === 3;
+/** Whether the bytes are one message, and it has nothing beside the envelope's own three members. */
+function isPlainFrame(bytes: Buffer, root: JsonNode): boolean {
+  return root.members?.length === 3 && root.start === 0 && root.end === bytes.length;
 }
