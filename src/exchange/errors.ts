@@ -38,6 +38,13 @@ export function badGateway(what: string, status = 502): ExchangeError {
   return new ExchangeError(ownError({ code: CODE.internal, message: what, status }));
 }
 
+/** No connection to the backend comes about, which may be over soon. */
+export function unreachable(what: string): ExchangeError {
+  return new ExchangeError(
+    ownError({ code: CODE.internal, message: what, status: 502, headers: { 'retry-after': '1' } }),
+  );
+}
+
 /** A limit of the gateway was reached; the client may try again later. */
 export function overloaded(what: string, retryAfterSeconds = 1): ExchangeError {
   return new ExchangeError(

@@ -1,5 +1,5 @@
 import type { Exchange } from './exchange.js';
-import type { Outcome } from './outcome.js';
+import type { ErrorOutcome, Outcome } from './outcome.js';
 import type { Caller, EraName } from './types.js';
 
 /** What a backend says of itself, in the words of its own era. */
@@ -31,10 +31,14 @@ export interface Outbound {
   close(): Promise<void>;
 }
 
-/** The backend speaks the other era by now: the verdict about it has to be found again. */
+/** The backend refused what one of its era would take: the verdict about it has to be found again. */
 export class WrongEra extends Error {
-  constructor(message: string) {
+  /** The backend's answer as it is meant if the verdict proves right; undefined where it cannot be meant for a client. */
+  readonly otherwise: ErrorOutcome | undefined;
+
+  constructor(message: string, otherwise?: ErrorOutcome) {
     super(message);
     this.name = 'WrongEra';
+    this.otherwise = otherwise;
   }
 }

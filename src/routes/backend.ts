@@ -1,6 +1,6 @@
 import type { LegSetting } from '../config/index.js';
 import type { ProbeFinding } from '../eras/modern/probe.js';
-import { badGateway } from '../exchange/errors.js';
+import { badGateway, unreachable } from '../exchange/errors.js';
 import type { Outbound } from '../exchange/outbound.js';
 import { WrongEra } from '../exchange/outbound.js';
 import type { Caller, EraName, ForwardedHeaders } from '../exchange/types.js';
@@ -29,7 +29,7 @@ export interface BackendOptions {
 type LegacyLeg = 'unknown' | 'none' | 'cannot-ask' | 'sessions';
 
 const HOUR_MS = 3_600_000;
-/** A verdict from a probe that proved nothing, kept so that not every request has to wait for another one. */
+/** How long a probe that proved nothing is not repeated where waiting for it takes long, or an older verdict stands. */
 const PROVISIONAL_MS = 60_000;
 /** A verdict that contradicts itself again and again is not found again more often than this. */
 const REPROBE_PAUSE_MS = 1_000;
@@ -41,6 +41,7 @@ export class Backend {
   #probing: Promise<Verdict | undefined> | undefined;
   #legacyLeg: LegacyLeg = 'unknown';
   #contradictedAt = Number.NEGATIVE_INFINITY;
+  #doubts = 0;
 
   constructor(options: BackendOptions) {
     this.#options = options;
@@ -52,6 +53,11 @@ export class Backend {
 
   get verdict(): Verdict | undefined {
     return this.#verdict;
+  }
+
+  /** Grows whenever the verdict is doubted; to be read before {@link Backend.outboundFor}. */
+  get doubts(): number {
+    return this.#doubts;
   }
 
   /**
@@ -77,10 +83,14 @@ export class Backend {
 
   /**
    * The backend answered as one of the other era would.
-   * @returns whether it is worth trying again
+   * @param doubts how often the verdict had been doubted when the side was chosen
+   * @returns whether it is worth asking for the side again
    */
-  contradicted(era: EraName): boolean {
+  contradicted(era: EraName, doubts: number): boolean {
     if (this.#options.pinned !== undefined) return false;
+    // Another request had the same answer before, and what followed from it holds for this one too.
+    if (doubts !== this.#doubts) return true;
+    this.#doubts++;
     const now = performance.now();
     if (era === 'legacy' && this.#verdict?.era === 'modern') this.#legacyLeg = 'none';
     else this.#verdict = undefined;
@@ -118,11 +128,12 @@ export class Backend {
       case 'no-common-version':
         throw badGateway(`no common protocol version with ${name}: it ${finding.reason}`);
       case 'unreachable':
-        throw badGateway(`cannot reach ${name}: ${finding.reason}`);
+        throw unreachable(`cannot reach ${name}: ${finding.reason}`);
       case 'inconclusive':
-        // An older verdict stands; without one the handshake is tried, and only what would repeat itself is kept.
-        if (this.#verdict !== undefined) return this.#verdict;
-        return finding.lasting
+        // An older verdict stands; without one the handshake is tried, and only what took long to find out is kept.
+        if (this.#verdict !== undefined)
+          return this.#settle(this.#verdict.era, this.#verdict.reason, PROVISIONAL_MS);
+        return finding.slow
           ? this.#settle('legacy', `unproved: ${finding.reason}`, PROVISIONAL_MS)
           : undefined;
     }

@@ -110,13 +110,20 @@ export class Route implements RouteService {
   /** Does something on the side that fits the backend; once more if the backend proves to be of the other era. */
   async #withTarget<T>(caller: Caller, work: (outbound: Outbound) => Promise<T>): Promise<T> {
     const { backend } = this.#options;
-    for (;;) {
-      const outbound = await backend.outboundFor(caller);
-      try {
-        return await work(outbound);
-      } catch (error) {
-        if (!(error instanceof WrongEra) || !backend.contradicted(outbound.era)) throw error;
-      }
+    const { doubts } = backend;
+    const outbound = await backend.outboundFor(caller);
+    try {
+      return await work(outbound);
+    } catch (error) {
+      if (!(error instanceof WrongEra)) throw error;
+      const meant = error.otherwise === undefined ? error : new ExchangeError(error.otherwise);
+      if (!backend.contradicted(outbound.era, doubts)) throw meant;
+      const other = await backend.outboundFor(caller).catch((failure) => {
+        throw error.otherwise === undefined ? failure : meant;
+      });
+      // The verdict was right, so the refusal is about something else and would only be repeated.
+      if (other === outbound) throw meant;
+      return await work(other);
     }
   }
 

@@ -1,11 +1,14 @@
-import { badGateway } from '../exchange/errors.js';
+import { badGateway, unreachable } from '../exchange/errors.js';
 import type { RpcReply } from './rpc-call.js';
 
 /** What a reply without a JSON-RPC response means to the client. */
 export function noAnswerError(backend: string, reply: RpcReply): Error {
   if (reply.kind === 'failed') {
-    const status = reply.error.failure === 'stalled' ? 504 : 502;
-    return badGateway(`${PROBLEM[reply.error.failure]} ${backend}: ${reply.error.message}`, status);
+    const { failure, message } = reply.error;
+    const what = `${PROBLEM[failure]} ${backend}: ${message}`;
+    return failure === 'unreachable'
+      ? unreachable(what)
+      : badGateway(what, failure === 'stalled' ? 504 : 502);
   }
   if (reply.kind === 'answer') throw new TypeError('the reply has an answer');
   if (reply.status < 400)

@@ -1,4 +1,4 @@
-import { badGateway } from '../../exchange/errors.js';
+import { badGateway, unreachable } from '../../exchange/errors.js';
 import type { ForwardedHeaders, Revision } from '../../exchange/types.js';
 import {
   type ErrorFrame,
@@ -135,10 +135,11 @@ function lowerRevision(refused: Revision, reply: RpcReply): Revision | undefined
 
 function refusal(backend: LegacyBackend, reply: RpcReply): Error {
   if (reply.kind === 'failed') {
-    return badGateway(
-      `cannot reach ${backend.name}: ${reply.error.message}`,
-      reply.error.failure === 'aborted' ? 504 : 502,
-    );
+    const { failure, message } = reply.error;
+    const what = `cannot reach ${backend.name}: ${message}`;
+    return failure === 'unreachable'
+      ? unreachable(what)
+      : badGateway(what, failure === 'aborted' ? 504 : 502);
   }
   const said =
     reply.kind === 'answer'

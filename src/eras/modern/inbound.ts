@@ -47,6 +47,12 @@ const CORE_METHODS: ReadonlySet<string> = new Set([
   'completion/complete',
 ]);
 
+/**
+ * Statuses by which a backend, or the lack of one, puts off `server/discover`. Clients take the answer for what the
+ * gateway speaks, and SDK clients read 429 as "the older revisions", so it is told in the one way that says "later".
+ */
+const NOT_NOW: ReadonlySet<number> = new Set([429, 502, 504]);
+
 /** The modern era toward clients: every POST tells all that there is to know about its sender. */
 export class ModernInbound implements Inbound {
   /**
@@ -275,9 +281,12 @@ function writeOutcome(answer: Answer, exchange: Exchange, outcome: Outcome): voi
         headers,
       );
     } else {
-      // The probe of SDK clients reads 429 as "speaks the older revisions".
-      const shown = status === 429 && method === DISCOVER ? 503 : status;
-      answer.end(shown, errorRope(id, code, message, data), headers);
+      const later = method === DISCOVER && NOT_NOW.has(status);
+      answer.end(
+        later ? 503 : status,
+        errorRope(id, code, message, data),
+        later ? { 'retry-after': '1', ...headers } : headers,
+      );
     }
     return;
   }

@@ -11,8 +11,8 @@ export type ProbeFinding =
   | { readonly kind: 'not-modern'; readonly reason: string }
   /** Both speak the modern era, in no common version. */
   | { readonly kind: 'no-common-version'; readonly reason: string }
-  /** Says nothing of the era. `lasting` findings would only be repeated by asking again at once. */
-  | { readonly kind: 'inconclusive'; readonly reason: string; readonly lasting: boolean }
+  /** Says nothing of the era; `slow` where it took the whole time that a probe has to find out as little. */
+  | { readonly kind: 'inconclusive'; readonly reason: string; readonly slow: boolean }
   | { readonly kind: 'unreachable'; readonly reason: string };
 
 export interface ProbeOptions {
@@ -78,14 +78,20 @@ function discardSession(transport: StreamableHttpTransport, reply: RpcReply): vo
   transport.send('DELETE', ['mcp-session-id', id], undefined, sink);
 }
 
+/**
+ * Statuses below 500 that speak of the credential, the address, or the load, and come from servers and balancers of any
+ * era alike.
+ */
+const NO_EVIDENCE: ReadonlySet<number> = new Set([401, 402, 403, 407, 408, 421, 423, 425, 429]);
+
 /** Reads the answer to the probe by what servers in use say to it (basic/versioning, "Backward Compatibility"). */
 export function readProbe(reply: RpcReply): ProbeFinding {
   if (reply.kind === 'failed') {
     const { failure, message } = reply.error;
     if (failure === 'unreachable') return { kind: 'unreachable', reason: message };
     if (failure === 'aborted')
-      return { kind: 'inconclusive', reason: 'no answer to server/discover', lasting: true };
-    return { kind: 'inconclusive', reason: message, lasting: false };
+      return { kind: 'inconclusive', reason: 'no answer to server/discover', slow: true };
+    return { kind: 'inconclusive', reason: message, slow: false };
   }
   const { status } = reply;
   if (reply.kind === 'answer') {
@@ -96,12 +102,11 @@ export function readProbe(reply: RpcReply): ProbeFinding {
       const supported =
         frame.data === undefined ? undefined : getMember(frame.bytes, frame.data, 'supported');
       if (supported?.kind === 'array') return readVersions(frame.bytes, supported);
-      return { kind: 'inconclusive', reason: 'refused the version without naming others', lasting: true };
+      return { kind: 'not-modern', reason: `refuses ${MODERN_VERSION} without naming another version` };
     }
   }
   const what = `answered server/discover with HTTP ${status}${said(reply)}`;
-  if (status === 401 || status === 403) return { kind: 'inconclusive', reason: what, lasting: true };
-  if (status === 429 || status >= 500) return { kind: 'inconclusive', reason: what, lasting: false };
+  if (NO_EVIDENCE.has(status) || status >= 500) return { kind: 'inconclusive', reason: what, slow: false };
   return { kind: 'not-modern', reason: what };
 }
 
@@ -118,7 +123,8 @@ function readVersions(bytes: Buffer, node: JsonNode | undefined): ProbeFinding {
   const listed = versions.join(', ');
   if (versions.includes(MODERN_VERSION)) return { kind: 'modern', reason: `supports ${listed}` };
   // Dates of this form order as text does.
-  if (versions.some((version) => version > MODERN_VERSION)) {
+  const isDate = (version: string): boolean => /^\d{4}-\d\d-\d\d/.test(version);
+  if (versions.length > 0 && versions.every((version) => isDate(version) && version > MODERN_VERSION)) {
     return { kind: 'no-common-version', reason: `supports ${listed}, the gateway ${MODERN_VERSION}` };
   }
   return { kind: 'not-modern', reason: `supports ${listed === '' ? 'no version' : listed}` };
