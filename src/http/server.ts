@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, METHODS } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, {
   type FastifyError,
@@ -17,6 +17,7 @@ import { Answer } from '../transports/answer.js';
 import type { HttpCall } from '../transports/inbound-call.js';
 import { readMcpHeaders } from '../transports/mcp-headers.js';
 import { BodyRefused, readBody } from './body.js';
+import { refuseBrokenRequest } from './broken-request.js';
 import { isJson } from './media-type.js';
 import type { RequestGuard } from './origins.js';
 
@@ -40,7 +41,7 @@ export interface HttpServerOptions {
 
 /** Longer than that of the balancers in common use, so that it is never the gateway that closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
-const ALL_METHODS = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT', 'OPTIONS'] as const;
+const ALLOWED_METHODS = { allow: 'GET, POST, DELETE, OPTIONS' };
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 
 /** The HTTP server in front of the routes: guards first, then one MCP endpoint per route, and the health check. */
@@ -58,6 +59,9 @@ export class HttpServer {
       return503OnClosing: false,
       forceCloseConnections: true,
       routerOptions: { ignoreTrailingSlash: true },
+      clientErrorHandler: refuseBrokenRequest,
+      frameworkErrors: (error, _request, reply) =>
+        sendError(reply, error.statusCode ?? 400, CODE.server, error.message),
     });
     this.#guard();
     this.#cors();
@@ -113,9 +117,13 @@ export class HttpServer {
     fastify.get('/healthz', (_request, reply) => {
       reply.header('cache-control', 'no-store').send({ status: 'ok' });
     });
+    // Every method that node can read is answered on a route, most of them with 405.
+    for (const method of METHODS) {
+      if (!fastify.supportedMethods.includes(method)) fastify.addHttpMethod(method);
+    }
     for (const endpoint of this.#options.endpoints) {
       fastify.route({
-        method: [...ALL_METHODS],
+        method: fastify.supportedMethods,
         url: endpoint.service.path,
         // Taken over before Fastify looks at the body, which is read here as bytes whatever its type.
         onRequest: (request, reply) => {
@@ -157,10 +165,12 @@ export class HttpServer {
       else await inbound.delete(call);
       return;
     }
+    if (method === 'OPTIONS') {
+      answer.endEmpty(204, ALLOWED_METHODS);
+      return;
+    }
     if (method !== 'POST') {
-      answer.end(405, errorRope(undefined, CODE.server, `Method Not Allowed: ${method}`), {
-        allow: 'GET, POST, DELETE, OPTIONS',
-      });
+      answer.end(405, errorRope(undefined, CODE.server, `Method Not Allowed: ${method}`), ALLOWED_METHODS);
       return;
     }
     const body = await this.#readMessage(req, answer);
