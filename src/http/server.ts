@@ -63,7 +63,6 @@ export class HttpServer {
       frameworkErrors: (error, _request, reply) =>
         sendError(reply, error.statusCode ?? 400, CODE.server, error.message),
     });
-    this.#guard();
     this.#cors();
     this.#routes();
   }
@@ -73,7 +72,7 @@ export class HttpServer {
     this.#closing = true;
   }
 
-  /** Origin and Host are looked at before anything else. */
+  /** Origin and Host are looked at before anything else but a preflight, which carries nothing out. */
   #guard(): void {
     const { guard, onRefused } = this.#options;
     this.fastify.addHook('onRequest', (request, reply, next) => {
@@ -90,13 +89,15 @@ export class HttpServer {
 
   #cors(): void {
     const { guard } = this.#options;
-    this.fastify.register(cors, {
+    const registered = this.fastify.register(cors, {
       origin: (origin, decide) => decide(null, origin !== undefined && guard.allowsOrigin(origin)),
       methods: ['GET', 'POST', 'DELETE', 'OPTIONS'],
       exposedHeaders: ['Mcp-Session-Id', 'MCP-Protocol-Version', 'WWW-Authenticate', 'Retry-After'],
       maxAge: 600,
       strictPreflight: false,
     });
+    // After it, so that a page that is allowed can read why its request was refused.
+    registered.after(() => this.#guard());
   }
 
   #routes(): void {
