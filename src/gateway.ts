@@ -27,6 +27,8 @@ export interface Gateway {
 
 export interface GatewayOptions {
   readonly log?: Logger;
+  /** For the line of each exchange; `log` where it is left out. */
+  readonly exchanges?: Logger;
 }
 
 /** How long requests in flight may take to finish once the gateway ends. */
@@ -41,10 +43,13 @@ interface BuiltRoute {
 /** Puts the parts together from a configuration; the only place that knows them all. */
 export function createGateway(config: Config, options: GatewayOptions = {}): Gateway {
   const log = options.log ?? pino({ level: config.log.level });
+  const exchanges = options.exchanges ?? log;
   const ticker = new Ticker();
   const sealer = new Sealer(config.sealKeys);
   const onFault = (error: unknown): void => log.error({ err: error }, 'fault of the gateway');
-  const built = config.routes.map((route) => buildRoute(route, config, { log, ticker, sealer, onFault }));
+  const built = config.routes.map((route) =>
+    buildRoute(route, config, { log, exchanges, ticker, sealer, onFault }),
+  );
   const server = new HttpServer({
     endpoints: built.map(({ endpoint }) => endpoint),
     guard: new RequestGuard({
@@ -91,6 +96,7 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
 
 interface Shared {
   readonly log: Logger;
+  readonly exchanges: Logger;
   readonly ticker: Ticker;
   readonly sealer: Sealer;
   readonly onFault: (error: unknown) => void;
@@ -99,7 +105,7 @@ interface Shared {
 function buildRoute(
   route: RouteConfig,
   config: Config,
-  { log, ticker, sealer, onFault }: Shared,
+  { log, exchanges, ticker, sealer, onFault }: Shared,
 ): BuiltRoute {
   const { backend, timeouts, sessions } = route;
   const name = new URL(backend.url).origin;
@@ -118,6 +124,7 @@ function buildRoute(
     isolation: sessions.isolation,
     max: sessions.max,
     idleMs: sessions.idleMs,
+    lost: sessions.lost,
     ownInfo: OWN_INFO,
   });
   const modern = new ModernOutbound({
@@ -153,7 +160,7 @@ function buildRoute(
     ticker,
     totalMs: timeouts.totalMs,
     maxExchanges: config.limits.exchanges,
-    record: (exchange, status, outcome) => logExchange(log, route.path, exchange, status, outcome),
+    record: (exchange, status, outcome) => logExchange(exchanges, route.path, exchange, status, outcome),
     onFault,
   });
   const inbounds = createInbounds({

@@ -36,7 +36,10 @@ export interface CommandContext {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly createGateway: (config: Config, options: { log: Logger }) => Gateway | Promise<Gateway>;
+  readonly createGateway: (
+    config: Config,
+    options: { log: Logger; exchanges: Logger },
+  ) => Gateway | Promise<Gateway>;
   readonly probeServer: (url: string, options: ProbeOptions) => Promise<ProbeReport>;
 }
 

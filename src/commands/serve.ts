@@ -18,9 +18,9 @@ export async function runServe(args: string[], context: CommandContext): Promise
   const { values } = parseArgs({ args, options: { config: { type: 'string', short: 'c' } } });
   if (values.config === undefined) throw new UsageError('serve needs --config FILE');
   const config = loadConfig(values.config, context.env);
-  const { log, flush } = createLogger(config.log.level);
+  const { log, exchanges, flush } = createLogger(config.log.level);
   for (const warning of config.warnings) log.warn(warning);
-  const gateway = await context.createGateway(config, { log });
+  const gateway = await context.createGateway(config, { log, exchanges });
   const grace = closeWithGrace(
     {
       delay: CLOSE_BOUND_MS + 500,

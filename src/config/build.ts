@@ -44,7 +44,15 @@ function buildRoute({ path, backend, sessions, questions, timeouts }: RawRoute):
       ...(backend.hostHeader !== undefined && { hostHeader: backend.hostHeader }),
       authorization: backend.authorization,
     },
-    sessions: { isolation: sessions.isolation, max: sessions.max, idleMs: milliseconds(sessions.idle) },
+    sessions: {
+      isolation: sessions.isolation,
+      max: sessions.max,
+      idleMs: milliseconds(sessions.idle),
+      lost: sessions.lost.map(({ status, message }) => ({
+        status,
+        ...(message !== undefined && { message }),
+      })),
+    },
     questions: {
       timeoutMs: milliseconds(questions.timeout),
       roots: questions.roots,

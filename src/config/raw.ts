@@ -22,7 +22,7 @@ export interface RawConfig {
 export interface RawRoute {
   path: string;
   backend: BackendConfig;
-  sessions: Pick<RouteSessionsConfig, 'isolation' | 'max'> & { idle: string };
+  sessions: Omit<RouteSessionsConfig, 'idleMs'> & { idle: string };
   questions: Omit<QuestionsConfig, 'timeoutMs'> & { timeout: string };
   timeouts: { connect: string; probe: string; idle: string; total: string };
 }

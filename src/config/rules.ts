@@ -26,6 +26,26 @@ export function checkRules(document: ConfigDocument): void {
     checkUrl(document, [...backend, 'url'], { query: true });
     checkHeaders(document, [...backend, 'headers']);
     checkLeg(document, backend);
+    checkLost(document, ['routes', i, 'sessions', 'lost']);
+  }
+}
+
+/** Every successful call has the status 200, and a tool's own error is none of the session's. */
+function checkLost(document: ConfigDocument, segments: readonly Segment[]): void {
+  const answers = valueAt(document.data, segments);
+  if (!Array.isArray(answers)) return;
+  for (let i = 0; i < answers.length; i++) {
+    const { status, message } = answers[i] ?? {};
+    if (status === 200 && message === undefined) {
+      document.report(
+        [...segments, i, 'message'],
+        'a text to tell the answer from others of the status 200',
+        {
+          found: 'nothing',
+          at: 'key',
+        },
+      );
+    }
   }
 }
 

@@ -86,6 +86,14 @@ export interface RouteSessionsConfig {
   readonly isolation: 'principal' | 'call';
   readonly max: number;
   readonly idleMs: number;
+  /** Answers that mean a lost session, beside those that are known to. */
+  readonly lost: readonly LostSessionConfig[];
+}
+
+export interface LostSessionConfig {
+  readonly status: number;
+  /** A part of the error message or the body, in any case of letters; undefined: whatever it says. */
+  readonly message?: string;
 }
 
 export interface QuestionsConfig {

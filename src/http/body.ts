@@ -52,11 +52,17 @@ function collect(stream: Readable, limit: number, announced: string | undefined)
         reject(error instanceof TransportError ? tooLarge(limit) : error);
       }
     });
-    stream.on('end', () => resolve(body.take()));
+    let ended = false;
+    stream.on('end', () => {
+      ended = true;
+      resolve(body.take());
+    });
     stream.on('error', (error) =>
       reject(new BodyRefused(400, `The body could not be read: ${error.message}`)),
     );
-    stream.on('close', () => reject(new BodyRefused(400, 'The body ended too early')));
+    stream.on('close', () => {
+      if (!ended) reject(new BodyRefused(400, 'The body ended too early'));
+    });
   });
 }
 

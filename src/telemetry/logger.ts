@@ -1,7 +1,7 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
 /** Lines are gathered up to this size before they are written, or until the next tick of the flush timer. */
-const BUFFER_BYTES = 4_096;
+const BUFFER_BYTES = 16_000;
 const FLUSH_MS = 250;
 
 /** Members that may hold a credential, wherever they are logged. */
@@ -16,6 +16,11 @@ const REDACTED = [
 
 export interface GatewayLogger {
   readonly log: Logger;
+  /**
+   * For the lines of exchanges alone: their members are picked one by one and none can hold a credential, so that the
+   * search for one, which costs more than the line itself, is left out.
+   */
+  readonly exchanges: Logger;
   /** Writes what is gathered; for the end of the process. */
   flush(): void;
 }
@@ -24,9 +29,11 @@ export interface GatewayLogger {
 export function createLogger(level: string): GatewayLogger {
   const stream = destination({ dest: 1, sync: false, minLength: BUFFER_BYTES });
   const log = pino({ level, base: null, redact: REDACTED }, stream as DestinationStream);
+  const exchanges = pino({ level, base: null }, stream as DestinationStream);
   const timer = setInterval(() => stream.flush(), FLUSH_MS).unref();
   return {
     log,
+    exchanges,
     flush: () => {
       clearInterval(timer);
       stream.flushSync();

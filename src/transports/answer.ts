@@ -144,7 +144,9 @@ export class Answer implements Ticking {
       'cache-control': 'no-store',
     };
     this.#res.writeHead(status, Object.assign(all, this.#extra, headers));
-    if (message.byteLength <= SINGLE_WRITE_UP_TO) this.#res.end(message.toBuffer());
+    // A string goes out in one write with the headers; latin1 keeps every byte as it is.
+    if (message.byteLength <= SINGLE_WRITE_UP_TO)
+      this.#res.end(message.toBuffer().toString('latin1'), 'latin1');
     else {
       writeRope(this.#res, message);
       this.#res.end();

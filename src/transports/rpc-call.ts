@@ -47,6 +47,7 @@ export const NO_ID = '';
 
 /** How long a server may keep the stream open after the response before the gateway ends it. */
 const LINGER_MS = 2_000;
+const MAX_UNREAD_BYTES = 2_048;
 
 /** One JSON-RPC request on its way over Streamable HTTP, with whatever else comes on its answer stream. */
 export class RpcCall implements AnswerSink, Ticking {
@@ -61,6 +62,7 @@ export class RpcCall implements AnswerSink, Ticking {
   #headers: ResponseHeaders = {};
   #lastEventId: string | undefined;
   #retryMs: number | undefined;
+  #unread = '';
   #lingerUntil = 0;
 
   /** @param id the id under which the request is sent, as JSON text, or {@link NO_ID} */
@@ -122,6 +124,8 @@ export class RpcCall implements AnswerSink, Ticking {
       frames = parseAnswers(bytes);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
+      // A refusal in JSON of the server's own kind has words that tell what it means.
+      this.#unread = bytes.toString('utf8', 0, MAX_UNREAD_BYTES);
       this.#listener.onGarbage?.(bytes, error);
       return;
     }
@@ -142,7 +146,7 @@ export class RpcCall implements AnswerSink, Ticking {
       kind: 'no-answer',
       status: this.#status,
       headers: this.#headers,
-      text,
+      text: text === '' ? this.#unread : text,
       lastEventId: this.#lastEventId,
       retryMs: this.#retryMs,
     });

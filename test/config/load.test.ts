@@ -33,7 +33,7 @@ test('a file with one path and one URL gets every default', () => {
           headers: {},
           authorization: 'forward',
         },
-        sessions: { isolation: 'principal', max: 100, idleMs: 300_000 },
+        sessions: { isolation: 'principal', max: 100, idleMs: 300_000, lost: [] },
         questions: { timeoutMs: 600_000, roots: 'off', maxParked: 1000, maxParkedPerPrincipal: 32 },
         timeouts: { connectMs: 5000, probeMs: 3000, idleMs: 60_000, totalMs: 600_000 },
       },
@@ -65,7 +65,7 @@ routes:
   - path: /
     backend: { url: "https://b/mcp?key=1", era: 2025-06-18, leg: legacy, transport: streamable-http,
                headers: { X-Key: a b }, hostHeader: "localhost:3000", authorization: drop }
-    sessions: { isolation: call, max: 5, idle: 1s }
+    sessions: { isolation: call, max: 5, idle: 1s, lost: [{ status: 500 }, { status: 200, message: gone }] }
     questions: { timeout: 2s, roots: ask, maxParked: 6, maxParkedPerPrincipal: 7 }
     timeouts: { connect: 3s, probe: 4s, idle: 5s, total: 1h }
 `);
@@ -93,7 +93,12 @@ routes:
           hostHeader: 'localhost:3000',
           authorization: 'drop',
         },
-        sessions: { isolation: 'call', max: 5, idleMs: 1000 },
+        sessions: {
+          isolation: 'call',
+          max: 5,
+          idleMs: 1000,
+          lost: [{ status: 500 }, { status: 200, message: 'gone' }],
+        },
         questions: { timeoutMs: 2000, roots: 'ask', maxParked: 6, maxParkedPerPrincipal: 7 },
         timeouts: { connectMs: 3000, probeMs: 4000, idleMs: 5000, totalMs: 3_600_000 },
       },

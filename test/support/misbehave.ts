@@ -35,6 +35,8 @@ export interface Script {
    * method (`GET`, `DELETE`).
    */
   on?: Record<string, StepHandler>;
+  /** Sees every HTTP request first; true says that it has answered it, or never will. */
+  intercept?: (exchange: BackendExchange) => boolean;
 }
 
 export interface LegacyScript extends Script {
@@ -136,6 +138,7 @@ export async function startLegacyBackend(script: LegacyScript = {}): Promise<Scr
     },
   };
   const backend = await startBackend((exchange) => {
+    if (script.intercept?.(exchange)) return;
     const message = exchange.json;
     const key: string = exchange.method === 'POST' ? message?.method : exchange.method;
     const given = exchange.headers['mcp-session-id'];
@@ -195,6 +198,7 @@ export async function startModernBackend(script: Script = {}): Promise<ScriptedB
     DELETE: ({ res }) => void res.writeHead(405, { allow: 'POST' }).end() as undefined,
   };
   const backend = await startBackend((exchange) => {
+    if (script.intercept?.(exchange)) return;
     const message = exchange.json;
     const key: string = exchange.method === 'POST' ? message?.method : exchange.method;
     const claim = message?.params?._meta?.['io.modelcontextprotocol/protocolVersion'];

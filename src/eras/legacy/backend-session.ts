@@ -178,6 +178,12 @@ export class BackendSession {
     if (this.#cookies.size === 0) this.#cookies = undefined;
   }
 
+  /** The backend does not know the session any more: nothing is asked of it again, and it need not be ended. */
+  drop(): void {
+    this.lost = true;
+    this.closeFeed();
+  }
+
   /** Ends the session at the backend; never throws, and takes no longer than a few seconds. */
   async end(forwarded: ForwardedHeaders): Promise<void> {
     this.closeFeed();

@@ -1,50 +1,93 @@
+import { type ErrorFrame, textOf } from '../../jsonrpc/index.js';
 import type { RpcReply } from '../../transports/rpc-call.js';
 
-/** One way in which a backend says that it does not know the session. */
+/** One way in which servers say that they do not know the session. */
 interface LossRule {
   readonly status: number;
-  /** Matched against the JSON-RPC error message, or the text of the body. */
+  /** Matched against the message of the JSON-RPC error, or the text of the body. */
   readonly message: RegExp;
 }
 
 const ANY = /^/;
 const SESSION = /session|not initialized|mcp-session-id/i;
 const SESSION_GONE =
-  /session\b.*(not found|expired|terminated|invalid|unknown|closed)|(invalid|unknown|expired|no valid) session/i;
+  /\bsession\b.*(not (be )?found|not valid|expired|terminated|invalid|unknown|closed|lost|(does not|doesn't) exist|no longer)|(invalid|unknown|expired|no valid|no such|missing) (mcp[ -])?session/i;
+/** A message that says so and nothing else: at 200 any tool may speak of a session of its own. */
+const SESSION_GONE_ALONE =
+  /^(\w+( \w+)?: )?(the )?(mcp[ -])?session( id)?( is| was| has| has been| could)?( not( be)? found| not valid| expired| terminated| invalid| unknown| closed| does not exist| no longer valid)\W*$|^(\w+( \w+)?: )?(no valid|no such|invalid|unknown|expired|invalid or (expired|missing|unknown)) (mcp[ -])?session( id)?( provided)?\W*$/i;
 
 /**
- * How the servers in use tell of a lost session. The specification has 404 only; the other rows are each some
- * server's habit.
+ * How the servers in use tell of a lost session. The specification has 404 only (basic/transports, "Session
+ * Management"); the other rows are each some server's habit.
  */
-const LOSS_RULES: readonly LossRule[] = [
+const KNOWN_RULES: readonly LossRule[] = [
   { status: 404, message: ANY },
   // Every server that was copied from the SDK's example, server-everything among them.
   { status: 400, message: SESSION },
-  { status: 409, message: SESSION },
+  { status: 409, message: ANY },
   { status: 410, message: ANY },
   // rmcp
   { status: 422, message: ANY },
   { status: 500, message: SESSION_GONE },
   { status: 503, message: SESSION_GONE },
-  { status: 200, message: SESSION_GONE },
+  { status: 200, message: SESSION_GONE_ALONE },
 ];
 
-/** JSON-RPC codes that can stand for a lost session; others at these statuses speak of the request itself. */
-const LOSS_CODES: ReadonlySet<number> = new Set([-32000, -32001, -32002, -32600, -32603, 0]);
+/** JSON-RPC codes that speak of the request itself, unless the message is of the session without a doubt. */
+const ABOUT_THE_REQUEST: ReadonlySet<number> = new Set([-32700, -32601, -32602, -32002, -32042]);
 
-/**
- * Whether a reply to a request that carried a session id says that the session is gone. All of these are refusals
- * before the request was carried out, so it may be sent again on a new session.
- */
-export function saysSessionLost(reply: RpcReply): boolean {
-  if (reply.kind === 'failed') return false;
-  const { status } = reply;
-  if (reply.kind === 'no-answer') {
-    return (
-      status >= 400 && LOSS_RULES.some((rule) => rule.status === status && rule.message.test(reply.text))
+const MAX_DATA_CHARS = 500;
+
+/** An answer that the configuration names. */
+export interface ConfiguredLoss {
+  readonly status: number;
+  /** A part of what is said, in any case of letters; undefined: whatever is said. */
+  readonly message?: string;
+}
+
+/** Tells a lost session from all other refusals. */
+export class LossTable {
+  readonly #configured: readonly ConfiguredLoss[];
+
+  /** @param configured answers that mean it on this route, beside those that are known to */
+  constructor(configured: readonly ConfiguredLoss[] = []) {
+    this.#configured = configured;
+  }
+
+  /**
+   * Whether a reply to a request that carried this session id says that the session is gone. All of these are refusals
+   * before the request was carried out, so it may be sent again on a new session.
+   */
+  saysLost(reply: RpcReply, sessionId: string): boolean {
+    if (reply.kind === 'failed') return false;
+    const { status } = reply;
+    if (reply.kind === 'no-answer')
+      return status >= 400 && (isKnown(status, reply.text) || this.#isConfigured(status, reply.text));
+    const { frame } = reply;
+    if (frame.type !== 'error') return false;
+    const { code, message } = frame;
+    const said = `${message} ${detailsOf(frame)}`;
+    if (this.#isConfigured(status, said)) return true;
+    if (status < 400) {
+      if (ABOUT_THE_REQUEST.has(code)) return false;
+      return isKnown(status, message) || (message.includes(sessionId) && SESSION_GONE.test(message));
+    }
+    if (ABOUT_THE_REQUEST.has(code) && !SESSION_GONE.test(message)) return false;
+    // Some frameworks call every fault of a handler an internal error, and say in the data which.
+    return isKnown(status, status >= 500 ? said : message);
+  }
+
+  #isConfigured(status: number, text: string): boolean {
+    return this.#configured.some(
+      (rule) => rule.status === status && text.toLowerCase().includes(rule.message?.toLowerCase() ?? ''),
     );
   }
-  const { frame } = reply;
-  if (frame.type !== 'error' || !LOSS_CODES.has(frame.code)) return false;
-  return LOSS_RULES.some((rule) => rule.status === status && rule.message.test(frame.message));
+}
+
+function isKnown(status: number, text: string): boolean {
+  return KNOWN_RULES.some((rule) => rule.status === status && rule.message.test(text));
+}
+
+function detailsOf({ bytes, data }: ErrorFrame): string {
+  return data === undefined ? '' : textOf(bytes, data).slice(0, MAX_DATA_CHARS);
 }

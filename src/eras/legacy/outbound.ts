@@ -1,9 +1,9 @@
-import { CODE, cancelled } from '../../exchange/errors.js';
+import { badGateway, CODE, cancelled } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
 import { WrongEra } from '../../exchange/outbound.js';
-import type { Outcome } from '../../exchange/outcome.js';
+import type { ErrorOutcome, Outcome } from '../../exchange/outcome.js';
 import type { Caller, ClientSession, LogLevel, Revision } from '../../exchange/types.js';
 import { LOG_LEVELS } from '../../exchange/types.js';
 import {
@@ -23,19 +23,23 @@ import { BackendSession, type SessionListener } from './backend-session.js';
 import { LegacyCall } from './call.js';
 import { capabilitiesForBackend, neutralCapabilities, neutralResult } from './codec.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
-import { saysSessionLost } from './loss.js';
+import { type ConfiguredLoss, LossTable } from './loss.js';
 import { type Lease, type PoolOptions, SessionPool } from './pool.js';
 import { NEWEST_LEGACY } from './revisions.js';
 
 export interface LegacyOutboundOptions extends PoolOptions {
   /** `call` gives each call of a client without a session one of its own. */
   readonly isolation: 'principal' | 'call';
+  /** Answers that mean a lost session, beside those that are known to. */
+  readonly lost: readonly ConfiguredLoss[];
   /** JSON text of the Implementation that stands in for a client that does not name itself. */
   readonly ownInfo: string;
 }
 
-/** Statuses of a refusal that proves that a request was not carried out because the backend is of the other era. */
+/** Codes of a 4xx that prove that the backend is of the other era, and did not carry out the request. */
 const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);
+/** Codes of a 4xx that servers of the other era use to the same end, and any server for what they say. */
+const AMBIGUOUS_CODES: ReadonlySet<number> = new Set([CODE.invalidParams, CODE.methodNotFound]);
 
 /** The legacy era toward backends: handshakes, sessions, and the calls on them. */
 export class LegacyOutbound implements Outbound {
@@ -43,12 +47,14 @@ export class LegacyOutbound implements Outbound {
   readonly #backend: LegacyBackend;
   readonly #options: LegacyOutboundOptions;
   readonly #pool: SessionPool;
+  readonly #losses: LossTable;
   readonly #levels = new WeakMap<BackendSession, LogLevel>();
 
   constructor(backend: LegacyBackend, options: LegacyOutboundOptions) {
     this.#backend = backend;
     this.#options = options;
     this.#pool = new SessionPool(options);
+    this.#losses = new LossTable(options.lost);
   }
 
   async call(exchange: Exchange): Promise<Outcome> {
@@ -120,12 +126,18 @@ export class LegacyOutbound implements Outbound {
   /**
    * Whether a request is to be sent again on a new session: once, and only after a refusal that proves that it was not
    * carried out.
+   * @throws ExchangeError when the backend does not know the new session either
    */
   #mayRepeat(reply: RpcReply, session: BackendSession, attempt: number): boolean {
-    if (session.id !== undefined && saysSessionLost(reply)) {
-      session.lost = true;
-      session.closeFeed();
-      return attempt === 0;
+    if (session.id !== undefined && this.#losses.saysLost(reply, session.id)) {
+      if (attempt === 0) {
+        session.drop();
+        return true;
+      }
+      // At 200 it was the tool that spoke of a session of its own.
+      if (reply.kind === 'failed' || reply.status < 400) return false;
+      session.drop();
+      throw badGateway(`${this.#backend.name} does not know the session that it has just opened`);
     }
     if (reply.kind === 'no-answer' || (reply.kind === 'answer' && reply.frame.type === 'error')) {
       if (reply.status === 406 && attempt === 0) return this.#backend.turnAccept();
@@ -146,10 +158,10 @@ export class LegacyOutbound implements Outbound {
     if (frame.type === 'result') return resultOutcome(exchange, session, frame);
     const forClient = refusalForClient(reply.status, reply.headers, frame.message);
     if (forClient !== undefined) throw forClient;
-    if (reply.status >= 400 && (MODERN_CODES.has(frame.code) || missesEnvelope(frame))) {
-      throw new WrongEra(`${this.#backend.name} answered ${frame.code} to a legacy request`);
-    }
-    return errorOutcome(exchange, frame, reply.status);
+    const outcome = errorOutcome(exchange, frame, reply.status);
+    if (reply.status >= 400 && reply.status < 500)
+      rejectWrongEra(this.#backend.name, session, frame, outcome);
+    return outcome;
   }
 
   #affinity(client: ClientSession, caller: Caller): ClientAffinity {
@@ -247,6 +259,22 @@ class PooledListener implements SessionListener {
   }
 }
 
+/** @throws WrongEra where a refusal means, or may mean, that the backend speaks the other era by now */
+function rejectWrongEra(
+  name: string,
+  session: BackendSession,
+  frame: ErrorFrame,
+  outcome: ErrorOutcome,
+): void {
+  const certain = MODERN_CODES.has(frame.code) || missesEnvelope(frame);
+  if (!certain && !AMBIGUOUS_CODES.has(frame.code)) return;
+  if (certain) session.drop();
+  throw new WrongEra(
+    `${name} answered ${frame.code} ${frame.message} to a legacy request`,
+    certain ? undefined : outcome,
+  );
+}
+
 /** A modern server's complaint of a request without its envelope. */
 function missesEnvelope(frame: ErrorFrame): boolean {
   return frame.code === CODE.invalidParams && /_meta|envelope|io\.modelcontextprotocol/.test(frame.message);
@@ -279,7 +307,7 @@ function resultOutcome(exchange: Exchange, session: BackendSession, frame: Resul
   };
 }
 
-function errorOutcome(exchange: Exchange, frame: ErrorFrame, status: number): Outcome {
+function errorOutcome(exchange: Exchange, frame: ErrorFrame, status: number): ErrorOutcome {
   return {
     type: 'error',
     origin: 'backend',

@@ -2,7 +2,13 @@ import { badGateway, CODE, cancelled, ExchangeError } from '../../exchange/error
 import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
 import { type Outbound, type ServerDescription, WrongEra } from '../../exchange/outbound.js';
-import { type Outcome, ownError, ownResult, type PendingEdits } from '../../exchange/outcome.js';
+import {
+  type ErrorOutcome,
+  type Outcome,
+  ownError,
+  ownResult,
+  type PendingEdits,
+} from '../../exchange/outcome.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import type { Ticker } from '../../exchange/ticker.js';
 import type { Caller } from '../../exchange/types.js';
@@ -235,19 +241,9 @@ export class ModernOutbound implements Outbound {
     if (reply.kind !== 'answer' || reply.frame.type === 'result') throw this.#failure(reply);
     const { frame, status } = reply;
     const sameEra = exchange.caller.era === 'modern';
-    this.#rejectWrongEra(frame, status);
     const forClient = refusalForClient(status, reply.headers, frame.message);
     if (forClient !== undefined) throw forClient;
-    if (
-      !sameEra &&
-      (frame.code === MODERN_CODE.headerMismatch || frame.code === MODERN_CODE.unsupportedVersion)
-    ) {
-      throw badGateway(
-        `${this.#options.name} refused the gateway's request: ${frame.code} ${frame.message}`,
-        200,
-      );
-    }
-    return {
+    const outcome: ErrorOutcome = {
       type: 'error',
       origin: 'backend',
       dress: sameEra ? 'modern' : 'none',
@@ -258,10 +254,24 @@ export class ModernOutbound implements Outbound {
       status,
       headers: undefined,
     };
+    this.#rejectWrongEra(frame, status, outcome);
+    if (
+      !sameEra &&
+      (frame.code === MODERN_CODE.headerMismatch || frame.code === MODERN_CODE.unsupportedVersion)
+    ) {
+      throw badGateway(
+        `${this.#options.name} refused the gateway's request: ${frame.code} ${frame.message}`,
+        200,
+      );
+    }
+    return outcome;
   }
 
-  /** A 4xx in the words of the legacy era, or -32022 that names only its revisions: the backend was replaced. */
-  #rejectWrongEra(frame: ErrorFrame, status: number): void {
+  /**
+   * A 4xx in the words of the legacy era, or -32022 that names only its revisions: the backend was replaced. A 4xx with
+   * a code that the modern era does not use for refusals may mean the same, or what it says.
+   */
+  #rejectWrongEra(frame: ErrorFrame, status: number, outcome?: ErrorOutcome): void {
     const { code, message, bytes, data } = frame;
     if (status < 400 || status >= 500) return;
     if (code === MODERN_CODE.unsupportedVersion) {
@@ -271,17 +281,19 @@ export class ModernOutbound implements Outbound {
       }
     }
     if (MODERN_REFUSALS.has(code)) return;
-    if (/session|not initialized|unsupported protocol version/i.test(message)) {
-      throw new WrongEra(`${this.#options.name} answered HTTP ${status} ${code}: ${message}`);
-    }
+    const certain = /session|not initialized|unsupported protocol version/i.test(message);
+    throw new WrongEra(
+      `${this.#options.name} answered HTTP ${status} ${code}: ${message}`,
+      certain ? undefined : outcome,
+    );
   }
 
   #failure(reply: RpcReply): Error {
     if (reply.kind === 'failed') return noAnswerError(this.#options.name, reply);
     const text = reply.kind === 'no-answer' ? reply.text : (reply.frame as ErrorFrame).message;
-    if (reply.kind === 'answer') this.#rejectWrongEra(reply.frame as ErrorFrame, reply.status);
     const forClient = refusalForClient(reply.status, reply.headers, text);
     if (forClient !== undefined) return forClient;
+    if (reply.kind === 'answer') this.#rejectWrongEra(reply.frame as ErrorFrame, reply.status);
     if (reply.kind === 'no-answer') {
       if (reply.status >= 400 && reply.status < 500) {
         return new WrongEra(`${this.#options.name} answered HTTP ${reply.status}: ${text.slice(0, 200)}`);
