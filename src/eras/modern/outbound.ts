@@ -268,8 +268,8 @@ export class ModernOutbound implements Outbound {
   }
 
   /**
-   * A 4xx in the words of the legacy era, or -32022 that names only its revisions: the backend was replaced. A 4xx with
-   * a code that the modern era does not use for refusals may mean the same, or what it says.
+   * A 4xx with a code that the modern era does not use for refusals, or -32022 that names other revisions: the backend
+   * may have been replaced, or mean what it says.
    */
   #rejectWrongEra(frame: ErrorFrame, status: number, outcome?: ErrorOutcome): void {
     const { code, message, bytes, data } = frame;
@@ -281,11 +281,7 @@ export class ModernOutbound implements Outbound {
       }
     }
     if (MODERN_REFUSALS.has(code)) return;
-    const certain = /session|not initialized|unsupported protocol version/i.test(message);
-    throw new WrongEra(
-      `${this.#options.name} answered HTTP ${status} ${code}: ${message}`,
-      certain ? undefined : outcome,
-    );
+    throw new WrongEra(`${this.#options.name} answered HTTP ${status} ${code}: ${message}`, outcome);
   }
 
   #failure(reply: RpcReply): Error {
