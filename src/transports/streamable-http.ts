@@ -42,13 +42,15 @@ const SINGLE_BUFFER_UP_TO = 64 * 1024;
 /** As much of an HTML or text body as an error message needs. */
 const TEXT_BYTES = 64 * 1024;
 const MAX_REDIRECTS = 3;
+const GONE: ReadonlySet<number> = new Set([404, 405, 410]);
 
 /** HTTP requests to one MCP endpoint, with answers as JSON, event stream or text. Knows nothing of MCP's messages. */
 export class StreamableHttpTransport {
   readonly options: StreamableHttpOptions;
   readonly origin: string;
-  /** Where the endpoint is now: the backend's permanent redirects are remembered. */
+  /** Where the endpoint is now: a redirect that led to an answer is remembered until it leads nowhere. */
   path: string;
+  readonly #configuredPath: string;
   readonly #pool: Pool;
 
   constructor(options: StreamableHttpOptions) {
@@ -56,6 +58,7 @@ export class StreamableHttpTransport {
     this.options = options;
     this.origin = url.origin;
     this.path = url.pathname + url.search;
+    this.#configuredPath = this.path;
     this.#pool = new Pool(url.origin, {
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -81,6 +84,19 @@ export class StreamableHttpTransport {
     const transfer = new Transfer(this, this.#pool, method, all, outgoingBody(body, all), sink);
     transfer.start();
     return transfer;
+  }
+
+  /**
+   * Learns from an answer where the endpoint is.
+   * @returns whether it is gone from where it was redirected to, and the request is to be sent where it was before
+   */
+  learnPath(method: string, path: string, status: number): boolean {
+    if (status < 400) this.path = path;
+    else if (method === 'POST' && GONE.has(status) && path === this.path && path !== this.#configuredPath) {
+      this.path = this.#configuredPath;
+      return true;
+    }
+    return false;
   }
 
   /** Ends every connection, also those in use. */
@@ -177,6 +193,11 @@ export class Transfer implements Dispatcher.DispatchHandler, Ticking {
       this.#redirect(status, headers['location']);
       return;
     }
+    const { method, path } = this.#request;
+    if (this.#transport.learnPath(method, path, status)) {
+      this.#redirected = this.#transport.path;
+      return;
+    }
     try {
       this.#reader = openReader(status, headers, this.#transport.options.resultBytes, this.#sink, (error) =>
         this.#stop(error),
@@ -237,7 +258,6 @@ export class Transfer implements Dispatcher.DispatchHandler, Ticking {
       this.#stop(target);
       return;
     }
-    if (status === 308 || status === 307) this.#transport.path = target;
     this.#redirected = target;
   }
 
