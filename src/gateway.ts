@@ -117,6 +117,9 @@ function buildRoute(
     idleMs: timeouts.idleMs,
     resultBytes: config.limits.resultBytes,
     ticker,
+    onQuirk: onceEach((quirk) =>
+      log.warn({ route: route.path, backend: name, quirk }, 'the backend does what it should not'),
+    ),
   });
   const legacyBackend = new LegacyBackend(name, transport, ticker, timeouts.connectMs);
   if (isLegacyRevision(backend.era)) legacyBackend.newestRevision = backend.era;
@@ -172,6 +175,18 @@ function buildRoute(
     route: service,
     endpoint: { service, inbounds, forwardAuthorization: backend.authorization === 'forward' },
     transport,
+  };
+}
+
+/** At most so many different ones of a backend are told; some hold words of the backend's own. */
+const MAX_QUIRKS = 100;
+
+function onceEach(tell: (what: string) => void): (what: string) => void {
+  const told = new Set<string>();
+  return (what) => {
+    if (told.has(what) || told.size >= MAX_QUIRKS) return;
+    told.add(what);
+    tell(what);
   };
 }
 

@@ -12,7 +12,15 @@ import { CODE } from '../exchange/errors.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { Ticker } from '../exchange/ticker.js';
 import type { ForwardedHeaders } from '../exchange/types.js';
-import { type Batch, errorRope, type Frame, FrameError, parseBody } from '../jsonrpc/index.js';
+import {
+  type Batch,
+  errorRope,
+  type Frame,
+  FrameError,
+  PARSE_ERROR,
+  parseBody,
+  toValidUtf8,
+} from '../jsonrpc/index.js';
 import { Answer } from '../transports/answer.js';
 import type { HttpCall } from '../transports/inbound-call.js';
 import { readMcpHeaders } from '../transports/mcp-headers.js';
@@ -198,7 +206,7 @@ export class HttpServer {
       return undefined;
     }
     try {
-      return parseBody(await readBody(req, this.#options.bodyBytes));
+      return readMessage(await readBody(req, this.#options.bodyBytes));
     } catch (error) {
       if (error instanceof BodyRefused) {
         // What is left of the body is not read, so the connection cannot be used again.
@@ -226,6 +234,15 @@ function callOf(endpoint: Endpoint, req: IncomingMessage, answer: Answer): HttpC
     answer,
     lastEventId: typeof lastEventId === 'string' ? lastEventId : undefined,
   };
+}
+
+/** @throws FrameError */
+function readMessage(body: Buffer): Frame | Batch {
+  const { bytes, replaced } = toValidUtf8(body);
+  const message = parseBody(bytes);
+  if (!replaced) return message;
+  const id = message.type === 'request' ? message.id : undefined;
+  throw new FrameError(PARSE_ERROR, 'Parse error: the body is not UTF-8', id);
 }
 
 function sendError(reply: FastifyReply, status: number, code: number, message: string): void {

@@ -7,6 +7,14 @@ import { Rope } from './rope.js';
  */
 export type RequestId = string & { readonly __requestId: unique symbol };
 
+/**
+ * Whether a peer means an id or a token that it was given, both as JSON texts: some write it anew (`"\u0041"` as `"A"`,
+ * large integers rounded, `7` as `7.0`), and some turn a number into a string.
+ */
+export function meansSame(given: string, returned: string): boolean {
+  return given === returned || String(JSON.parse(given)) === String(JSON.parse(returned));
+}
+
 interface FrameBase {
   /** The buffer that the nodes point into; it may hold more than this frame. */
   readonly bytes: Buffer;

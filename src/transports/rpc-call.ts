@@ -3,6 +3,7 @@ import {
   type ErrorFrame,
   type Frame,
   FrameError,
+  meansSame,
   type NotificationFrame,
   parseAnswers,
   type RequestFrame,
@@ -38,8 +39,6 @@ export interface RpcListener {
   onRequest(frame: RequestFrame): void;
   /** The response of another request came on this stream. */
   onStray?(frame: ResultFrame | ErrorFrame): void;
-  /** A message that is not JSON-RPC. */
-  onGarbage?(bytes: Buffer, error: Error): void;
 }
 
 /** Stands for the id of a message that has none and gets no response. */
@@ -57,6 +56,7 @@ export class RpcCall implements AnswerSink, Ticking {
   readonly #listener: RpcListener;
   #settle!: (reply: RpcReply) => void;
   #settled = false;
+  #transport: StreamableHttpTransport | undefined;
   #transfer: Transfer | undefined;
   #status = 0;
   #headers: ResponseHeaders = {};
@@ -76,12 +76,14 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 
   post(transport: StreamableHttpTransport, headers: readonly string[], body: Rope): this {
+    this.#transport = transport;
     this.#transfer = transport.send('POST', headers, body, this);
     return this;
   }
 
   /** Takes up the answer stream of an earlier request again. */
   resumeBy(transport: StreamableHttpTransport, headers: readonly string[]): this {
+    this.#transport = transport;
     this.#transfer = transport.send('GET', headers, undefined, this);
     return this;
   }
@@ -118,7 +120,8 @@ export class RpcCall implements AnswerSink, Ticking {
 
   onMessage(raw: Buffer, eventId: string | undefined): void {
     if (eventId !== undefined) this.#lastEventId = eventId;
-    const { bytes } = toValidUtf8(raw);
+    const { bytes, replaced } = toValidUtf8(raw);
+    if (replaced) this.#quirk('sends bytes that are no UTF-8');
     let frames: Frame[];
     try {
       frames = parseAnswers(bytes);
@@ -126,7 +129,7 @@ export class RpcCall implements AnswerSink, Ticking {
       if (!(error instanceof FrameError)) throw error;
       // A refusal in JSON of the server's own kind has words that tell what it means.
       this.#unread = bytes.toString('utf8', 0, MAX_UNREAD_BYTES);
-      this.#listener.onGarbage?.(bytes, error);
+      this.#quirk(`sends what is no JSON-RPC message: ${error.message}`);
       return;
     }
     for (const frame of frames) this.#take(frame);
@@ -163,6 +166,10 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#end({ kind: 'answer', status: this.#status || 200, headers: this.#headers, frame });
   }
 
+  #quirk(what: string): void {
+    this.#transport?.options.onQuirk?.(what);
+  }
+
   #take(frame: Frame): void {
     if (frame.type === 'notification') this.#listener.onNotification(frame);
     else if (frame.type === 'request') this.#listener.onRequest(frame);
@@ -181,7 +188,7 @@ export class RpcCall implements AnswerSink, Ticking {
     const { id } = frame;
     return (
       id === undefined ||
-      meansSameId(this.#id, id) ||
+      (this.#id !== NO_ID && meansSame(this.#id, id)) ||
       (frame.type === 'error' && (this.#status >= 400 || id === '"server-error"'))
     );
   }
@@ -191,10 +198,4 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#settled = true;
     this.#settle(reply);
   }
-}
-
-/** Servers write an id anew (`"\u0041"` as `"A"`, large integers rounded), and some turn a number into a string. */
-function meansSameId(sent: string, received: string): boolean {
-  if (sent === received) return true;
-  return sent !== NO_ID && String(JSON.parse(sent)) === String(JSON.parse(received));
 }

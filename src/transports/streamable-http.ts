@@ -33,6 +33,8 @@ export interface StreamableHttpOptions {
   readonly idleMs: number;
   readonly resultBytes: number;
   readonly ticker: Ticker;
+  /** Told, in words that go with the backend's name, of what the backend does wrong and the gateway puts up with. */
+  readonly onQuirk?: (what: string) => void;
 }
 
 /** Closed before common servers close theirs (5 s and up), so that a request seldom meets a dying connection. */

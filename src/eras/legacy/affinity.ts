@@ -1,4 +1,5 @@
 import { CODE, QuestionRefused } from '../../exchange/errors.js';
+import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
 import type {
   BackendAffinity,
   Caller,
@@ -6,7 +7,7 @@ import type {
   ForwardedHeaders,
   Revision,
 } from '../../exchange/types.js';
-import { getMember, type NotificationFrame, type RequestFrame, Rope, textOf } from '../../jsonrpc/index.js';
+import { type NotificationFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
 import type { BackendSession, SessionListener } from './backend-session.js';
 
 interface Opener {
@@ -86,13 +87,10 @@ export class ClientAffinity implements BackendAffinity, SessionListener {
 
   onNotification(frame: NotificationFrame): void {
     const { bytes, root, method, params } = frame;
-    const token = params === undefined ? undefined : getMember(bytes, params, 'progressToken');
-    const call =
-      method === 'notifications/progress' && token !== undefined
-        ? this.#session?.callOf(textOf(bytes, token))
-        : undefined;
-    if (call !== undefined) call.listener.onNotification(frame);
-    else this.#client.channel.notify({ method, params, bytes: bytes.subarray(root.start, root.end) });
+    if (method === PROGRESS) {
+      // Under a token of the gateway's own: of a call that is over, the client could take it for one of its own.
+      this.#session?.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
+    } else this.#client.channel.notify({ method, params, bytes: bytes.subarray(root.start, root.end) });
   }
 
   onRequest(frame: RequestFrame): void {

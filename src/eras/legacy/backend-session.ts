@@ -159,9 +159,9 @@ export class BackendSession {
     this.#feed = undefined;
   }
 
-  /** The call whose progress token this is. */
+  /** The call whose progress token this is, as JSON text. */
   callOf(progressToken: string | undefined): (SessionCall & { listener: RpcListener }) | undefined {
-    return progressToken === undefined ? undefined : this.#calls?.get(Number(progressToken));
+    return progressToken === undefined ? undefined : this.#calls?.get(Number(JSON.parse(progressToken)));
   }
 
   /** Session affinity of load balancers in front of the backend rides on cookies; they stay within the session. */
@@ -203,7 +203,7 @@ export class BackendSession {
   }
 
   #takeStray(frame: ResultFrame | ErrorFrame): void {
-    if (frame.id !== undefined) this.#calls?.get(Number(frame.id))?.rpc.take(frame);
+    if (frame.id !== undefined) this.#calls?.get(Number(JSON.parse(frame.id)))?.rpc.take(frame);
   }
 
   #cookieHeader(): string {

@@ -1,16 +1,9 @@
 import { CODE, cancelled, QuestionRefused } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
+import { serverMessageFor, wholeOf } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import type { Answer } from '../../exchange/types.js';
-import {
-  getMember,
-  type JsonNode,
-  type NotificationFrame,
-  type RequestFrame,
-  Rope,
-  textOf,
-  writeObject,
-} from '../../jsonrpc/index.js';
+import { type NotificationFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../transports/rpc-call.js';
 import type { BackendSession } from './backend-session.js';
 
@@ -57,7 +50,8 @@ export class LegacyCall implements RpcListener {
   }
 
   onNotification(frame: NotificationFrame): void {
-    if (!this.#exchange.notify(this.#toClient(frame)) && !this.#paused) {
+    const message = serverMessageFor(this.#exchange, frame, String(this.#id));
+    if (message !== undefined && !this.#exchange.notify(message) && !this.#paused) {
       this.#paused = true;
       this.#rpc?.pause();
       this.#exchange.onDrain(() => {
@@ -92,28 +86,6 @@ export class LegacyCall implements RpcListener {
     }
   }
 
-  /** The client's own progress token in place of the gateway's; all else as it came. */
-  #toClient(frame: NotificationFrame): { method: string; bytes: Buffer; params: JsonNode | undefined } {
-    const { progressToken } = this.#exchange.request;
-    const message = { method: frame.method, bytes: frame.bytes, params: frame.params };
-    if (
-      frame.method !== 'notifications/progress' ||
-      progressToken === undefined ||
-      frame.params === undefined
-    ) {
-      return { ...message, bytes: wholeOf(frame) };
-    }
-    const { bytes, root, params } = frame;
-    const token = getMember(bytes, params, 'progressToken');
-    if (token === undefined || textOf(bytes, token) !== String(this.#id))
-      return { ...message, bytes: wholeOf(frame) };
-    const rewritten = new Rope();
-    writeObject(rewritten, bytes, params, new Map([['progressToken', progressToken]]));
-    const whole = new Rope();
-    writeObject(whole, bytes, root, new Map([['params', rewritten]]));
-    return { ...message, bytes: whole.toBuffer() };
-  }
-
   #cancel(reason: string): void {
     const { request, caller } = this.#exchange;
     if (request.method !== 'initialize') {
@@ -142,9 +114,4 @@ export class LegacyCall implements RpcListener {
 /** A stream that ended early and may be taken up again by its event ids. */
 function canResume(reply: RpcReply): boolean {
   return reply.kind === 'no-answer' && reply.status === 200 && reply.lastEventId !== undefined;
-}
-
-function wholeOf(frame: NotificationFrame | RequestFrame): Buffer {
-  const { bytes, root } = frame;
-  return root.start === 0 && root.end === bytes.length ? bytes : bytes.subarray(root.start, root.end);
 }

@@ -4,6 +4,7 @@ import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
 import { WrongEra } from '../../exchange/outbound.js';
 import type { ErrorOutcome, Outcome } from '../../exchange/outcome.js';
+import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
 import type { Caller, ClientSession, LogLevel, Revision } from '../../exchange/types.js';
 import { LOG_LEVELS } from '../../exchange/types.js';
 import {
@@ -246,10 +247,8 @@ class PooledListener implements SessionListener {
   }
 
   onNotification(frame: NotificationFrame): void {
-    if (frame.method !== 'notifications/progress' || frame.params === undefined) return;
-    const token = frame.params.members?.find(({ key }) => key === 'progressToken')?.value;
-    const call = this.#session.callOf(token === undefined ? undefined : textOf(frame.bytes, token));
-    call?.listener.onNotification(frame);
+    if (frame.method !== PROGRESS) return;
+    this.#session.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
   }
 
   onRequest(frame: RequestFrame): void {

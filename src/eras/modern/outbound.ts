@@ -9,6 +9,7 @@ import {
   ownResult,
   type PendingEdits,
 } from '../../exchange/outcome.js';
+import { serverMessageFor } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import type { Ticker } from '../../exchange/ticker.js';
 import type { Caller } from '../../exchange/types.js';
@@ -312,10 +313,8 @@ class CallListener implements RpcListener {
   }
 
   onNotification(frame: NotificationFrame): void {
-    const { bytes, root, method, params } = frame;
-    const whole =
-      root.start === 0 && root.end === bytes.length ? bytes : bytes.subarray(root.start, root.end);
-    if (this.#exchange.notify({ method, params, bytes: whole }) || this.#paused) return;
+    const message = serverMessageFor(this.#exchange, frame, this.#exchange.request.progressToken);
+    if (message === undefined || this.#exchange.notify(message) || this.#paused) return;
     this.#paused = true;
     this.#rpc().pause();
     this.#exchange.onDrain(() => {

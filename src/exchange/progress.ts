@@ -1,0 +1,50 @@
+import {
+  getMember,
+  meansSame,
+  type NotificationFrame,
+  type RequestFrame,
+  Rope,
+  textOf,
+  writeObject,
+} from '../jsonrpc/index.js';
+import type { Exchange } from './exchange.js';
+import type { ServerMessage } from './types.js';
+
+export const PROGRESS = 'notifications/progress';
+
+/** JSON text of the token that a progress notification names. */
+export function progressTokenOf({ bytes, params }: NotificationFrame): string | undefined {
+  const token = params === undefined ? undefined : getMember(bytes, params, 'progressToken');
+  return token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined;
+}
+
+/** A message by itself, where it may have come among others. */
+export function wholeOf({ bytes, root }: NotificationFrame | RequestFrame): Buffer {
+  return root.start === 0 && root.end === bytes.length ? bytes : bytes.subarray(root.start, root.end);
+}
+
+/**
+ * A notification from the answer stream of a call as its client is to have it: progress under the client's own token,
+ * spelled as the client did, and everything else as it came (basic/utilities/progress).
+ * @param token JSON text of the token that the backend was given
+ * @returns undefined for progress of something else, or that nobody asked for
+ */
+export function serverMessageFor(
+  exchange: Exchange,
+  frame: NotificationFrame,
+  token: string | undefined,
+): ServerMessage | undefined {
+  const { method, params, bytes, root } = frame;
+  if (method !== PROGRESS) return { method, params, bytes: wholeOf(frame) };
+  const own = exchange.request.progressToken;
+  const named = progressTokenOf(frame);
+  if (own === undefined || token === undefined || named === undefined || !meansSame(token, named)) {
+    return undefined;
+  }
+  if (named === own) return { method, params, bytes: wholeOf(frame) };
+  const rewritten = new Rope();
+  writeObject(rewritten, bytes, params, new Map([['progressToken', own]]));
+  const whole = new Rope();
+  writeObject(whole, bytes, root, new Map([['params', rewritten]]));
+  return { method, params, bytes: whole.toBuffer() };
+}
