@@ -214,6 +214,11 @@ describe('an id on its way past the gateway', () => {
     async (status) => {
       for (const cell of CELLS) {
         const rig = await startCell(cell);
+        // To a request on a session, this status says that there is no such session.
+        if (status === 404 && !rig.modernBackend) {
+          await rig.close();
+          continue;
+        }
         try {
           await rig.call('tools/list');
           for (const id of ['"id":null,', '', '"id":"server-error",', '"id":"some other",']) {
