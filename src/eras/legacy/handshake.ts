@@ -12,7 +12,7 @@ import {
 import { RpcCall, type RpcReply } from '../../transports/rpc-call.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendSession, pushForwarded } from './backend-session.js';
-import { isLegacyRevision, LEGACY_REVISIONS, NEWEST_LEGACY } from './revisions.js';
+import { LEGACY_REVISIONS, NEWEST_LEGACY } from './revisions.js';
 
 /** What a backend said of itself in its handshake. Sessions that were told the same share one object. */
 export interface InitializeInfo {
@@ -56,11 +56,13 @@ export async function openSession(backend: LegacyBackend, params: HandshakeParam
   let revision = olderOf(params.revision, backend.newestRevision);
   for (;;) {
     const reply = await initialize(backend, params, revision);
-    if (reply.kind === 'answer' && reply.frame.type === 'result') return settle(backend, params, reply);
+    if (reply.kind === 'answer' && reply.frame.type === 'result') {
+      if (revision < params.revision) backend.newestRevision = olderOf(revision, backend.newestRevision);
+      return settle(backend, params, reply);
+    }
     const lower = lowerRevision(revision, reply);
     if (lower === undefined) throw refusal(backend, reply);
     revision = lower;
-    backend.newestRevision = lower;
   }
 }
 
@@ -97,10 +99,10 @@ async function settle(
   const session = new BackendSession(backend, info, typeof id === 'string' && id !== '' ? id : undefined);
   session.keepCookies(headers);
   const noted = await session.notify('notifications/initialized', undefined, params.forwarded);
-  if (noted.kind === 'failed')
-    throw badGateway(`${backend.name} broke off the handshake: ${noted.error.message}`);
-  if (noted.status >= 400) throw refusal(backend, noted);
-  return session;
+  if (noted.kind !== 'failed' && noted.status < 400) return session;
+  void session.end(params.forwarded);
+  if (noted.kind !== 'failed') throw refusal(backend, noted);
+  throw badGateway(`${backend.name} broke off the handshake: ${noted.error.message}`);
 }
 
 function readInfo(bytes: Buffer, result: JsonNode): InitializeInfo {
@@ -111,7 +113,7 @@ function readInfo(bytes: Buffer, result: JsonNode): InitializeInfo {
   };
   const instructions = getMember(bytes, result, 'instructions');
   return {
-    revision: isLegacyRevision(asked) ? asked : NEWEST_LEGACY,
+    revision: settledRevision(asked),
     bytes,
     result,
     capabilities: object('capabilities') ?? '{}',
@@ -121,17 +123,38 @@ function readInfo(bytes: Buffer, result: JsonNode): InitializeInfo {
 }
 
 /**
- * The next revision to offer to a server that refuses an unknown one before it negotiates. Old servers answer 400 and
- * list the versions that they know in the text.
+ * What a server settled on. It wants its own answer back in every header, also one from before the first revision;
+ * what is no revision of this era is taken for the newest.
+ */
+function settledRevision(answered: string | undefined): Revision {
+  const isOlder = answered !== undefined && /^\d{4}-\d\d-\d\d$/.test(answered) && answered < NEWEST_LEGACY;
+  return isOlder ? answered : NEWEST_LEGACY;
+}
+
+/**
+ * The next revision to offer to a server that refuses an unknown one instead of negotiating. Servers list the versions
+ * that they know in the text, or in `data.supported` as the specification has it (basic/lifecycle, "Error Handling");
+ * some list none, and are offered one revision after the other.
  */
 function lowerRevision(refused: Revision, reply: RpcReply): Revision | undefined {
-  if (reply.kind === 'failed' || reply.status !== 400) return undefined;
-  const text = reply.kind === 'answer' ? (reply.frame as ErrorFrame).message : reply.text;
-  if (!/version/i.test(text)) return undefined;
+  if (reply.kind === 'failed' || reply.status >= 500) return undefined;
+  const said = wordsOf(reply);
+  if (!/version/i.test(said)) return undefined;
   const older = LEGACY_REVISIONS.filter((revision) => revision < refused);
-  const named = text.replace(refused, '');
+  const named = said.replaceAll(refused, '');
   return older.find((revision) => named.includes(revision)) ?? (/20\d\d-/.test(named) ? undefined : older[0]);
 }
+
+/** What a refusal says: the message with the data, or the text of the body. */
+function wordsOf(reply: Exclude<RpcReply, { kind: 'failed' }>): string {
+  if (reply.kind === 'no-answer') return reply.text;
+  const { code, message, data, bytes } = reply.frame as ErrorFrame;
+  return `${code} ${message}${data === undefined ? '' : ` ${textOf(bytes, data)}`}`;
+}
+
+/** What servers say that have one session for the whole process, or one at a time, and have it already. */
+const ONE_SESSION =
+  /already (been )?(initiali[sz]ed|connected|running|in use)|(only|just) (one|a single|1) (session|client|connection)|session already exists/i;
 
 function refusal(backend: LegacyBackend, reply: RpcReply): Error {
   if (reply.kind === 'failed') {
@@ -141,14 +164,13 @@ function refusal(backend: LegacyBackend, reply: RpcReply): Error {
       ? unreachable(what)
       : badGateway(what, failure === 'aborted' ? 504 : 502);
   }
-  const said =
-    reply.kind === 'answer'
-      ? `${(reply.frame as ErrorFrame).code} ${(reply.frame as ErrorFrame).message}`
-      : reply.text;
-  return new HandshakeRefused(
-    `${backend.name} refused the handshake with HTTP ${reply.status}: ${said.slice(0, 200)}`,
-    reply,
-  );
+  const said = `HTTP ${reply.status}: ${wordsOf(reply).trim().slice(0, 200)}`;
+  if (ONE_SESSION.test(said)) {
+    return badGateway(
+      `${backend.name} serves one session at a time and has one already; it answered initialize with ${said}`,
+    );
+  }
+  return new HandshakeRefused(`${backend.name} refused the handshake with ${said}`, reply);
 }
 
 function olderOf(a: Revision, b: Revision): Revision {

@@ -25,7 +25,7 @@ import { LegacyCall } from './call.js';
 import { capabilitiesForBackend, neutralCapabilities, neutralResult } from './codec.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
-import { type Lease, type PoolOptions, SessionPool } from './pool.js';
+import { type Lease, type PoolOptions, SessionPool, Waiter } from './pool.js';
 import { NEWEST_LEGACY } from './revisions.js';
 
 export interface LegacyOutboundOptions extends PoolOptions {
@@ -95,7 +95,7 @@ export class LegacyOutbound implements Outbound {
     const affinity = this.#affinity(client, exchange.caller);
     exchange.notes.session = 'own';
     for (let attempt = 0; ; attempt++) {
-      const session = await abortable(exchange, affinity.session(), () => {});
+      const session = await abortable(exchange, affinity.session());
       const reply = await new LegacyCall(exchange, session).run();
       const again = this.#mayRepeat(reply, session, attempt);
       if (again) {
@@ -109,7 +109,11 @@ export class LegacyOutbound implements Outbound {
   /** A call of a client without a session: on one that the gateway holds. */
   async #callPooled(exchange: Exchange): Promise<Outcome> {
     for (let attempt = 0; ; attempt++) {
-      const lease = await abortable(exchange, this.#lease(exchange.caller), (late) => late.release());
+      const waiter = new Waiter();
+      const lease = await abortable(exchange, this.#lease(exchange.caller, waiter), {
+        leave: () => waiter.abandon(),
+        late: (lease) => lease.release(),
+      });
       const { session } = lease;
       exchange.notes.session =
         session.id === undefined ? 'none' : this.#options.isolation === 'call' ? 'call' : 'shared';
@@ -176,7 +180,7 @@ export class LegacyOutbound implements Outbound {
     return affinity;
   }
 
-  #lease(caller: Caller): Promise<Lease> {
+  #lease(caller: Caller, waiter?: Waiter): Promise<Lease> {
     const params = this.#handshakeParams(caller);
     const open = async (): Promise<BackendSession> => {
       const session = await this.#open(params);
@@ -184,9 +188,9 @@ export class LegacyOutbound implements Outbound {
         session.openFeed(new PooledListener(session, params), caller.forwarded);
       return session;
     };
-    if (this.#options.isolation === 'call') return this.#pool.acquireOnce(caller.forwarded, open);
+    if (this.#options.isolation === 'call') return this.#pool.acquireOnce(caller.forwarded, open, waiter);
     const key = `${caller.principal} ${params.capabilities} ${params.clientInfo}`;
-    return this.#pool.acquireShared(key, caller.forwarded, open);
+    return this.#pool.acquireShared(key, caller.forwarded, open, waiter);
   }
 
   #handshakeParams(caller: Caller): HandshakeParams {
@@ -321,20 +325,26 @@ function errorOutcome(exchange: Exchange, frame: ErrorFrame, status: number): Er
 }
 
 /** Waits for something on behalf of an exchange, but no longer than the exchange lasts. */
-async function abortable<T>(exchange: Exchange, wanted: Promise<T>, late: (value: T) => void): Promise<T> {
-  if (exchange.cancelled !== undefined) {
-    wanted.then(late, () => {});
-    throw cancelled(exchange.cancelled);
-  }
+async function abortable<T>(
+  exchange: Exchange,
+  wanted: Promise<T>,
+  unwanted: {
+    /** Called when the exchange is over first. */
+    readonly leave?: () => void;
+    /** Takes what comes nevertheless. */
+    readonly late?: (value: T) => void;
+  } = {},
+): Promise<T> {
   return new Promise((resolve, reject) => {
     let gone = false;
     exchange.onCancel((reason) => {
       gone = true;
+      unwanted.leave?.();
       reject(cancelled(reason));
     });
     wanted.then(
       (value) => {
-        if (gone) late(value);
+        if (gone) unwanted.late?.(value);
         else {
           exchange.onCancel(undefined);
           resolve(value);

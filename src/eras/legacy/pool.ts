@@ -9,15 +9,24 @@ export interface PoolOptions {
   readonly idleMs: number;
 }
 
+/** How a session is used: by any number of calls, by one call at a time, or by one call alone. */
+type Use = 'shared' | 'exclusive' | 'once';
+
 interface Entry {
   readonly key: string;
+  readonly use: Use;
   readonly forwarded: ForwardedHeaders;
   session: BackendSession | undefined;
   opening: Promise<BackendSession>;
-  /** Holders of the session: calls in flight and feeds that listen. */
+  /** Calls that have the session, or wait for it. */
   holders: number;
-  readonly exclusive: boolean;
-  gone: boolean;
+  state: 'waiting' | 'open' | 'gone';
+}
+
+/** The end of an entry's wait: with a session to take over, or with room to open one. */
+interface Place {
+  readonly proceed: (session: BackendSession | undefined) => void;
+  readonly leave: (error: Error) => void;
 }
 
 /** A place on a session; given back exactly once. */
@@ -28,17 +37,29 @@ export interface Lease {
 
 export type Opener = () => Promise<BackendSession>;
 
+/** Someone who asks the pool for a session, and may lose interest before there is one. */
+export class Waiter {
+  /** Set by the pool while there is something to leave. */
+  leave: (() => void) | undefined;
+
+  /** Leaves the line. The promise of the lease is rejected, or gives a lease that is released already. */
+  abandon(): void {
+    this.leave?.();
+  }
+}
+
 /**
  * The sessions that the gateway holds on behalf of clients that have none of their own. A shared session carries any
  * number of calls at once; an exclusive one carries one call at a time, so that whatever the backend asks belongs to
  * that call. Sessions are never shared between keys. At the limit the session idle for longest makes room; where all
- * are in use, callers wait in line.
+ * are in use, callers wait in line, the callers of one shared session in one place of it.
  */
 export class SessionPool {
   readonly #options: PoolOptions;
+  readonly #entries = new Set<Entry>();
   readonly #shared = new Map<string, Entry>();
-  readonly #exclusive = new Map<string, Set<Entry>>();
-  readonly #waiting: (() => void)[] = [];
+  /** In the order of their arrival. */
+  readonly #line = new Map<Entry, Place>();
   #count = 0;
   #sweeper: NodeJS.Timeout | undefined;
   #closed = false;
@@ -52,159 +73,180 @@ export class SessionPool {
     return this.#count;
   }
 
-  /** Callers in line. */
+  /** Sessions that wait in line to be opened. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#line.size;
   }
 
-  /** The session of a key, opened by whoever comes first; the others wait for the same handshake. */
-  async acquireShared(key: string, forwarded: ForwardedHeaders, open: Opener): Promise<Lease> {
-    for (let tries = 0; ; tries++) {
-      const entry = this.#shared.get(key);
-      if (entry === undefined) {
-        if (!this.#makeRoom()) {
-          await this.#wait(tries > 0);
-          continue;
-        }
-        const opened = this.#start(key, forwarded, open, false);
-        this.#shared.set(key, opened);
-        return this.#lease(opened);
-      }
-      if (entry.session?.lost === true) {
-        this.#drop(entry);
-        continue;
-      }
-      return this.#lease(entry);
+  /**
+   * The session of a key, opened by whoever comes first; the others wait for the same handshake.
+   * @throws whatever `open` throws
+   */
+  async acquireShared(
+    key: string,
+    forwarded: ForwardedHeaders,
+    open: Opener,
+    waiter?: Waiter,
+  ): Promise<Lease> {
+    let entry = this.#shared.get(key);
+    if (entry?.session?.lost === true) {
+      this.#drop(entry);
+      entry = undefined;
     }
+    if (entry === undefined) {
+      entry = this.#start(key, 'shared', forwarded, open);
+      this.#shared.set(key, entry);
+    }
+    return this.#lease(entry, waiter);
   }
 
   /** A session of a key that no other call has. */
-  async acquireExclusive(key: string, forwarded: ForwardedHeaders, open: Opener): Promise<Lease> {
-    for (let tries = 0; ; tries++) {
-      const entries = this.#exclusive.get(key);
-      for (const entry of entries ?? []) {
-        if (entry.holders > 0) continue;
-        if (entry.session === undefined || entry.session.lost) {
-          this.#drop(entry);
-          continue;
-        }
-        return this.#lease(entry);
-      }
-      if (!this.#makeRoom()) {
-        await this.#wait(tries > 0);
-        continue;
-      }
-      const opened = this.#start(key, forwarded, open, true);
-      const set = this.#exclusive.get(key) ?? new Set();
-      this.#exclusive.set(key, set.add(opened));
-      return this.#lease(opened);
-    }
+  async acquireExclusive(
+    key: string,
+    forwarded: ForwardedHeaders,
+    open: Opener,
+    waiter?: Waiter,
+  ): Promise<Lease> {
+    const entry = this.#idleExclusive(key) ?? this.#start(key, 'exclusive', forwarded, open);
+    return this.#lease(entry, waiter);
   }
 
   /** A session for one call, ended after it. */
-  async acquireOnce(forwarded: ForwardedHeaders, open: Opener): Promise<Lease> {
-    for (let tries = 0; !this.#makeRoom(); tries++) await this.#wait(tries > 0);
-    const entry = this.#start('', forwarded, open, true);
-    const lease = await this.#lease(entry);
-    return {
-      session: lease.session,
-      release: () => {
-        lease.release();
-        this.#retire(entry);
-      },
-    };
+  async acquireOnce(forwarded: ForwardedHeaders, open: Opener, waiter?: Waiter): Promise<Lease> {
+    return this.#lease(this.#start('', 'once', forwarded, open), waiter);
   }
 
-  /** Ends every session. */
+  /** Ends every session; whoever waits for one is refused. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#sweeper);
-    for (const proceed of this.#waiting.splice(0)) proceed();
-    await Promise.all([...this.#entries()].map((entry) => this.#retire(entry)));
+    for (const entry of this.#line.keys()) this.#remove(entry);
+    await Promise.all([...this.#entries].map((entry) => this.#retire(entry)));
   }
 
-  #start(key: string, forwarded: ForwardedHeaders, open: Opener, exclusive: boolean): Entry {
-    if (this.#closed) throw overloaded('the gateway is shutting down');
-    this.#count++;
+  #start(key: string, use: Use, forwarded: ForwardedHeaders, open: Opener): Entry {
+    if (this.#closed) throw closing();
     const entry: Entry = {
       key,
+      use,
       forwarded,
       session: undefined,
       holders: 0,
-      exclusive,
-      gone: false,
+      state: 'waiting',
       opening: undefined as unknown as Promise<BackendSession>,
     };
-    entry.opening = open().then(
-      (session) => {
-        entry.session = session;
-        return session;
-      },
-      (error) => {
-        this.#drop(entry);
-        throw error;
-      },
-    );
+    this.#entries.add(entry);
+    entry.opening = this.#open(entry, open);
+    // Those who wait hear of a failure; there may be none left.
+    entry.opening.catch(() => {});
     this.#sweeper ??= setInterval(() => this.#sweep(), Math.min(this.#options.idleMs, 5_000)).unref();
     return entry;
   }
 
-  async #lease(entry: Entry): Promise<Lease> {
+  async #open(entry: Entry, open: Opener): Promise<BackendSession> {
+    try {
+      const session = (await this.#room(entry)) ?? (await open());
+      entry.session = session;
+      if (entry.holders === 0) this.#unused(entry);
+      return session;
+    } catch (error) {
+      this.#drop(entry);
+      throw error;
+    }
+  }
+
+  /** Resolves when the entry may be opened, or with a session that it takes over. */
+  #room(entry: Entry): Promise<BackendSession | undefined> | undefined {
+    if (this.#line.size > 0 || !this.#makeRoom()) {
+      return new Promise((proceed, leave) => this.#line.set(entry, { proceed, leave }));
+    }
+    this.#count++;
+    entry.state = 'open';
+    return undefined;
+  }
+
+  async #lease(entry: Entry, waiter: Waiter | undefined): Promise<Lease> {
     entry.holders++;
     let released = false;
     const release = (): void => {
       if (released) return;
       released = true;
       entry.holders--;
-      if (entry.session !== undefined) entry.session.lastUsedAt = performance.now();
-      if (entry.holders === 0) this.#next();
+      if (entry.holders === 0) this.#unused(entry);
     };
+    if (entry.session !== undefined) return { session: entry.session, release };
+    if (waiter !== undefined) waiter.leave = release;
     try {
-      return { session: entry.session ?? (await entry.opening), release };
+      return { session: await entry.opening, release };
     } catch (error) {
       release();
       throw error;
+    } finally {
+      if (waiter !== undefined) waiter.leave = undefined;
     }
   }
 
+  /** Nobody has or wants the session any more, for now. */
+  #unused(entry: Entry): void {
+    const { session } = entry;
+    if (entry.state === 'waiting') this.#drop(entry);
+    else if (session === undefined || entry.state === 'gone') return;
+    else if (entry.use === 'once') void this.#retire(entry);
+    else {
+      session.lastUsedAt = performance.now();
+      this.#admit();
+    }
+  }
+
+  /** Lets in whoever there is room for, in the order of the line. */
+  #admit(): void {
+    for (const [entry, { proceed }] of this.#line) {
+      const heir = entry.use === 'exclusive' ? this.#idleExclusive(entry.key) : undefined;
+      if (heir !== undefined) this.#remove(heir);
+      else if (!this.#makeRoom()) return;
+      this.#line.delete(entry);
+      this.#count++;
+      entry.state = 'open';
+      proceed(heir?.session);
+    }
+  }
+
+  /** Whether there is room for one more session, for which the one idle for longest may have to go. */
   #makeRoom(): boolean {
     if (this.#count < this.#options.max) return true;
     let oldest: Entry | undefined;
-    for (const entry of this.#entries()) {
+    for (const entry of this.#entries) {
       if (entry.holders > 0 || entry.session === undefined) continue;
       if (oldest === undefined || entry.session.lastUsedAt < (oldest.session?.lastUsedAt ?? 0))
         oldest = entry;
     }
     if (oldest === undefined) return false;
-    void this.#retire(oldest);
+    this.#remove(oldest);
+    void oldest.session?.end(oldest.forwarded);
     return true;
   }
 
-  /** Waits for room. Who was called and found it taken again keeps the first place. */
-  #wait(again: boolean): Promise<void> {
-    return new Promise((proceed) => {
-      if (again) this.#waiting.unshift(proceed);
-      else this.#waiting.push(proceed);
-    });
+  #idleExclusive(key: string): Entry | undefined {
+    for (const entry of this.#entries) {
+      if (entry.use !== 'exclusive' || entry.key !== key || entry.holders > 0) continue;
+      if (entry.session !== undefined && !entry.session.lost) return entry;
+    }
+    return undefined;
   }
 
-  #next(): void {
-    this.#waiting.shift()?.();
-  }
-
-  *#entries(): Generator<Entry> {
-    yield* this.#shared.values();
-    for (const set of this.#exclusive.values()) yield* set;
+  #remove(entry: Entry): void {
+    if (entry.state === 'gone') return;
+    if (entry.state === 'open') this.#count--;
+    this.#line.get(entry)?.leave(closing());
+    this.#line.delete(entry);
+    entry.state = 'gone';
+    this.#entries.delete(entry);
+    if (this.#shared.get(entry.key) === entry) this.#shared.delete(entry.key);
   }
 
   #drop(entry: Entry): void {
-    if (entry.gone) return;
-    entry.gone = true;
-    const set = this.#exclusive.get(entry.key);
-    if (this.#shared.get(entry.key) === entry) this.#shared.delete(entry.key);
-    else if (set?.delete(entry) === true && set.size === 0) this.#exclusive.delete(entry.key);
-    this.#count--;
-    this.#next();
+    this.#remove(entry);
+    this.#admit();
   }
 
   async #retire(entry: Entry): Promise<void> {
@@ -215,10 +257,15 @@ export class SessionPool {
 
   #sweep(): void {
     const before = performance.now() - this.#options.idleMs;
-    for (const entry of [...this.#entries()]) {
-      if (entry.holders === 0 && entry.session !== undefined && entry.session.lastUsedAt < before) {
-        void this.#retire(entry);
-      }
+    for (const entry of this.#entries) {
+      const { session, holders } = entry;
+      if (holders > 0 || session === undefined) continue;
+      if (session.lost) this.#drop(entry);
+      else if (session.lastUsedAt < before) void this.#retire(entry);
     }
   }
+}
+
+function closing(): Error {
+  return overloaded('the gateway is shutting down');
 }
