@@ -1,0 +1,80 @@
+// Eragate as it runs in production: the built command, a config file, log level info, its log thrown away.
+
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { startNode } from './processes.mjs';
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const HEAP_HOOK = new URL('heap-hook.mjs', import.meta.url).href;
+const START_MS = 15_000;
+
+/** The cells: which era's client calls which route. */
+export const CELLS = {
+  LL: { era: 'legacy', path: '/legacy' },
+  LM: { era: 'legacy', path: '/modern' },
+  ML: { era: 'modern', path: '/legacy' },
+  MM: { era: 'modern', path: '/modern' },
+};
+
+export const isBuilt = () => existsSync(MAIN);
+
+const folder = mkdtempSync(join(tmpdir(), 'eragate-bench-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function configFile(port, backend, sessions) {
+  const route = (path, era) => ({ path, backend: { url: `${backend}/mcp`, era } });
+  const config = {
+    listen: { host: '127.0.0.1', port },
+    log: { level: 'info' },
+    limits: { sessions },
+    routes: [route('/legacy', 'legacy'), route('/modern', 'modern')],
+  };
+  const file = join(folder, `${port}.yaml`);
+  // JSON is YAML.
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+}
+
+async function untilHealthy(child, origin) {
+  const deadline = Date.now() + START_MS;
+  while (child.exitCode === null && Date.now() < deadline) {
+    const answer = await fetch(`${origin}/healthz`).catch(() => undefined);
+    await answer?.text();
+    if (answer?.ok) return;
+    await delay(50);
+  }
+  throw new Error(`eragate did not answer ${origin}/healthz (exit code ${child.exitCode})`);
+}
+
+/**
+ * Starts a gateway in front of `backend` (an origin) that admits so many legacy `sessions`, by default the product's
+ * own limit. With `heap`, the result has `heapBytes()`, the bytes in use after a garbage collection.
+ */
+export async function startGateway(backend, { sessions = 10_000, heap = false } = {}) {
+  const port = await freePort();
+  const flags = heap ? ['--expose-gc', '--import', HEAP_HOOK] : [];
+  const serve = [MAIN, 'serve', '--config', configFile(port, backend, sessions)];
+  const child = startNode([...flags, ...serve], { ipc: heap });
+  const origin = `http://127.0.0.1:${port}`;
+  await untilHealthy(child, origin);
+  const heapBytes = async () => {
+    child.send('heap');
+    const [answer] = await once(child, 'message');
+    return answer.heapBytes;
+  };
+  return { child, pid: child.pid, origin, heapBytes };
+}

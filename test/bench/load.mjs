@@ -1,0 +1,135 @@
+// The load generator: a closed loop of tools/call, one request in flight per connection, undici without pipelining.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { Pool } from 'undici';
+import { HANDSHAKE, TOOL_CALL } from './messages.mjs';
+
+export const CONNECTIONS = 32;
+
+// Every answer's status is looked at; of every so many, the frame too.
+const CHECK_EVERY = 64;
+
+const openPool = (origin) => new Pool(origin, { connections: CONNECTIONS, pipelining: 1 });
+
+/** Runs `worker(index)` once for each connection and waits for all of them. */
+const onEachConnection = (worker) => Promise.all(Array.from({ length: CONNECTIONS }, (_, i) => worker(i)));
+
+async function post(pool, path, { headers, body }, extra) {
+  const answer = await pool.request({ method: 'POST', path, headers: { ...headers, ...extra }, body });
+  return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+}
+
+async function handshake(pool, path) {
+  const opened = await post(pool, path, HANDSHAKE.initialize);
+  const session = opened.headers['mcp-session-id'];
+  if (opened.status !== 200 || !session) throw new Error(`initialize: HTTP ${opened.status} ${opened.text}`);
+  const ready = await post(pool, path, HANDSHAKE.initialized, { 'mcp-session-id': session });
+  if (ready.status !== 202) throw new Error(`notifications/initialized: HTTP ${ready.status} ${ready.text}`);
+  return session;
+}
+
+/** Opens `count` legacy sessions by the full handshake and returns their ids. */
+export async function openSessions(origin, path, count) {
+  const pool = openPool(origin);
+  const ids = [];
+  let started = 0;
+  await onEachConnection(async () => {
+    while (started < count) {
+      started += 1;
+      ids.push(await handshake(pool, path));
+    }
+  });
+  await pool.close();
+  return ids;
+}
+
+/** One call on its way; settles with the answer's status and text. */
+class Call {
+  #chunks = [];
+  #status = 0;
+  #done;
+
+  constructor(done) {
+    this.#done = done;
+  }
+  onRequestStart() {}
+  onResponseStart(_controller, status) {
+    this.#status = status;
+  }
+  onResponseData(_controller, chunk) {
+    this.#chunks.push(chunk);
+  }
+  onResponseEnd() {
+    this.#done(undefined, this.#status, this.#chunks);
+  }
+  onResponseError(_controller, error) {
+    this.#done(error, 0, this.#chunks);
+  }
+}
+
+function checkFrame(text, id, era) {
+  const frame = JSON.parse(text);
+  const fits = frame.id === id && frame.result?.content?.[0]?.type === 'text';
+  const stamped = frame.result?.resultType === 'complete';
+  if (!fits || stamped !== (era === 'modern')) throw new Error(`not the answer to call ${id}: ${text}`);
+}
+
+/**
+ * Calls the tool for `leadInMs` and then for `measureMs`; `probe` (a function without arguments) is read at both ends of
+ * the measured time. Legacy callers need `sessions`, one for each connection.
+ * Returns `{ requests, seconds, latencies, before, after }`; latencies in ms, sorted. Throws on any answer but the tool's.
+ */
+export async function callTool({ origin, path, era, sessions, leadInMs, measureMs, probe }) {
+  const { headers, body } = TOOL_CALL[era];
+  const pool = openPool(origin);
+  const latencies = [];
+  let measuring = false;
+  let running = true;
+  let lastId = 0;
+  let failure;
+
+  const loop = (worker) =>
+    new Promise((resolve) => {
+      const own = sessions ? { ...headers, 'mcp-session-id': sessions[worker] } : headers;
+      const next = () => {
+        if (!running) return resolve();
+        const id = ++lastId;
+        const started = performance.now();
+        const done = (error, status, chunks) => {
+          try {
+            if (error) throw error;
+            if (status !== 200) throw new Error(`tools/call: HTTP ${status} ${Buffer.concat(chunks)}`);
+            if (id % CHECK_EVERY === 1) checkFrame(Buffer.concat(chunks).toString(), id, era);
+          } catch (problem) {
+            failure ??= problem;
+            running = false;
+          }
+          if (measuring) latencies.push(performance.now() - started);
+          next();
+        };
+        pool.dispatch({ method: 'POST', path, headers: own, body: body(id) }, new Call(done));
+      };
+      next();
+    });
+
+  const loops = onEachConnection(loop);
+  await delay(leadInMs);
+  const before = probe();
+  const startedAt = performance.now();
+  measuring = true;
+  await delay(measureMs);
+  measuring = false;
+  const after = probe();
+  const seconds = (performance.now() - startedAt) / 1000;
+  running = false;
+  await loops;
+  await pool.close();
+  if (failure) throw failure;
+  return {
+    requests: latencies.length,
+    seconds,
+    latencies: Float64Array.from(latencies).sort(),
+    before,
+    after,
+  };
+}

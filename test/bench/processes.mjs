@@ -1,0 +1,63 @@
+// The processes of a run and what Linux accounts to each. One source for all of them, /proc, so that the figures of a
+// proxy that could help the bench and of one that cannot are of the same kind. Linux only.
+
+import { fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const env = { ...process.env, NODE_ENV: 'production' };
+const children = new Set();
+
+// Nothing of a run outlives it, and no process here has anything to put in order first.
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+
+function keep(child) {
+  children.add(child);
+  child.once('exit', () => children.delete(child));
+  return child;
+}
+
+/**
+ * CPU time of a process so far, all threads, user and system, in microseconds. The sum of the threads' schedstat, which
+ * counts nanoseconds; /proc/<pid>/stat has the same sum, but in steps of 10 ms, too coarse for a round of 250 ms.
+ */
+export function cpuMicros(pid) {
+  let nanos = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    nanos += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')[0]);
+  }
+  return nanos / 1000;
+}
+
+/** Resident memory of a process, in bytes. */
+export function rssBytes(pid) {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]) * 1024;
+}
+
+/** Forks a server of this folder, one that uses `reportListening`. Returns `{ pid, origin }`. */
+export async function forkServer(file, ...args) {
+  const child = keep(fork(fileURLToPath(new URL(file, import.meta.url)), args, { env }));
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`${file} ended with exit code ${code} before it listened`);
+  });
+  const [{ port }] = await Promise.race([once(child, 'message'), ended]);
+  ended.catch(() => {});
+  return { pid: child.pid, origin: `http://127.0.0.1:${port}` };
+}
+
+/** Starts `node` with its standard output thrown away, and with an IPC channel when asked for. */
+export function startNode(args, { ipc = false } = {}) {
+  const stdio = ['ignore', 'ignore', 'inherit', ...(ipc ? ['ipc'] : [])];
+  return keep(spawn(process.execPath, args, { env, stdio }));
+}
+
+/** Ends a child that is not needed any more. */
+export async function end(child) {
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
