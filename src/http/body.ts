@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
+import type { Readable, Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { BodyCollector } from '../transports/collector.js';
 import { TransportError } from '../transports/errors.js';
@@ -12,6 +12,9 @@ export class BodyRefused extends Error {
     this.status = status;
   }
 }
+
+/** As long as a client may go on sending a body that nobody wants. */
+const DISCARD_MS = 2_000;
 
 const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & { destroy(): void }>> = {
   gzip: createGunzip,
@@ -29,10 +32,29 @@ export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
   const encoding = req.headers['content-encoding']?.trim().toLowerCase();
   if (encoding === undefined || encoding === 'identity')
     return collect(req, limit, req.headers['content-length']);
-  const open = DECODERS[encoding];
+  const open = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
   if (open === undefined)
     return Promise.reject(new BodyRefused(415, `Unsupported Content-Encoding: ${encoding}`));
-  return collect(req.pipe(open()) as unknown as Readable, limit, undefined);
+  const decoder = open() as unknown as Transform;
+  // A connection that breaks does not end what it is piped into.
+  req.on('close', () => {
+    if (!req.complete) decoder.destroy();
+  });
+  return collect(req.pipe(decoder), limit, undefined).finally(() => {
+    req.unpipe(decoder);
+    decoder.destroy();
+  });
+}
+
+/**
+ * Reads what is left of a body that was refused, and throws it away: a client that is still sending would see its
+ * connection reset, and never the answer. One that goes on for long is cut off.
+ */
+export function discardBody(req: IncomingMessage): void {
+  req.resume();
+  if (req.complete) return;
+  const timer = setTimeout(() => req.destroy(), DISCARD_MS).unref();
+  req.once('close', () => clearTimeout(timer));
 }
 
 function collect(stream: Readable, limit: number, announced: string | undefined): Promise<Buffer> {
@@ -44,14 +66,15 @@ function collect(stream: Readable, limit: number, announced: string | undefined)
       reject(tooLarge(limit));
       return;
     }
-    stream.on('data', (chunk: Buffer) => {
+    const onData = (chunk: Buffer): void => {
       try {
         body.push(chunk);
       } catch (error) {
-        stream.pause();
+        stream.off('data', onData);
         reject(error instanceof TransportError ? tooLarge(limit) : error);
       }
-    });
+    };
+    stream.on('data', onData);
     let ended = false;
     stream.on('end', () => {
       ended = true;

@@ -24,7 +24,7 @@ import {
 import { Answer } from '../transports/answer.js';
 import type { HttpCall } from '../transports/inbound-call.js';
 import { readMcpHeaders } from '../transports/mcp-headers.js';
-import { BodyRefused, readBody } from './body.js';
+import { BodyRefused, discardBody, readBody } from './body.js';
 import { refuseBrokenRequest } from './broken-request.js';
 import { isJson } from './media-type.js';
 import type { RequestGuard } from './origins.js';
@@ -47,6 +47,10 @@ export interface HttpServerOptions {
   readonly onFault: (error: unknown) => void;
 }
 
+/** For the whole of a request; one that comes slower is cut off with 408. */
+const REQUEST_TIMEOUT_MS = 120_000;
+/** Of all headers of a request: `Mcp-Param-*` may be many. */
+const MAX_HEADER_BYTES = 64 * 1024;
 /** Longer than that of the balancers in common use, so that it is never the gateway that closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const ALLOWED_METHODS = { allow: 'GET, POST, DELETE, OPTIONS' };
@@ -64,6 +68,8 @@ export class HttpServer {
       logger: false,
       exposeHeadRoutes: false,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      http: { maxHeaderSize: MAX_HEADER_BYTES },
       return503OnClosing: false,
       forceCloseConnections: true,
       routerOptions: { ignoreTrailingSlash: true },
@@ -209,8 +215,8 @@ export class HttpServer {
       return readMessage(await readBody(req, this.#options.bodyBytes));
     } catch (error) {
       if (error instanceof BodyRefused) {
-        // What is left of the body is not read, so the connection cannot be used again.
-        answer.end(error.status, errorRope(undefined, CODE.server, error.message), { connection: 'close' });
+        answer.end(error.status, errorRope(undefined, CODE.server, error.message));
+        discardBody(req);
       } else if (error instanceof FrameError) {
         answer.end(400, errorRope(error.id, error.code, error.message));
       } else throw error;
