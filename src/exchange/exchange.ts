@@ -1,5 +1,5 @@
 import type { JsonNode, RequestId } from '../jsonrpc/index.js';
-import type { Ticking } from './ticker.js';
+import { type Bagged, NOWHERE } from './bag.js';
 import type { Answer, Caller, Channel, Question, ServerMessage } from './types.js';
 
 /** The params of a client's request where they stand in its body, with the era's own `_meta` keys named. */
@@ -38,7 +38,8 @@ export interface ExchangeNotes {
  * One client request in flight, with traffic in both directions while it lasts. The inbound side makes it and ends
  * it; the outbound side carries it out and is told through {@link Exchange.onCancel} when nobody waits any longer.
  */
-export class Exchange implements Ticking {
+export class Exchange implements Bagged {
+  place = NOWHERE;
   readonly request: ExchangeRequest;
   readonly caller: Caller;
   readonly startedAt: number;
@@ -83,6 +84,7 @@ export class Exchange implements Ticking {
     this.#listener?.(reason);
   }
 
+  /** Looks whether time is up. */
   tick(now: number): void {
     if (now < this.deadlineAt || this.#cancelReason !== undefined) return;
     this.timedOut = true;

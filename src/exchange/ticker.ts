@@ -1,5 +1,7 @@
+import { Bag, type Bagged } from './bag.js';
+
 /** Something that wants to be looked at now and then: a deadline, a quiet stream. */
-export interface Ticking {
+export interface Ticking extends Bagged {
   /** @param now milliseconds of the monotonic clock (`performance.now()`) */
   tick(now: number): void;
 }
@@ -10,7 +12,7 @@ export interface Ticking {
  */
 export class Ticker {
   readonly everyMs: number;
-  readonly #waiting = new Set<Ticking>();
+  readonly #waiting = new Bag<Ticking>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(everyMs = 250) {
@@ -23,7 +25,7 @@ export class Ticker {
   }
 
   remove(item: Ticking): void {
-    this.#waiting.delete(item);
+    this.#waiting.remove(item);
   }
 
   stop(): void {
@@ -39,6 +41,6 @@ export class Ticker {
       return;
     }
     const now = performance.now();
-    for (const item of this.#waiting) item.tick(now);
+    this.#waiting.each((item) => item.tick(now));
   };
 }

@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache';
+import { Bag, NOWHERE } from '../exchange/bag.js';
 import { CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
 import { type Outcome, ownError } from '../exchange/outcome.js';
 import type { RouteService } from '../exchange/route-service.js';
-import type { Ticker } from '../exchange/ticker.js';
+import type { Ticker, Ticking } from '../exchange/ticker.js';
 import type { Caller } from '../exchange/types.js';
 import type { Backend } from './backend.js';
 
@@ -26,10 +27,11 @@ const LASTING: ReadonlySet<string> = new Set(['subscriptions/listen']);
 const REMEMBERED_DESCRIPTIONS = 200;
 
 /** A route at run time: one backend behind one path. */
-export class Route implements RouteService {
+export class Route implements RouteService, Ticking {
+  place = NOWHERE;
   readonly path: string;
   readonly #options: RouteOptions;
-  readonly #inFlight = new Set<Exchange>();
+  readonly #inFlight = new Bag<Exchange>();
   readonly #descriptions = new LRUCache<string, ServerDescription>({ max: REMEMBERED_DESCRIPTIONS });
   #onIdle: (() => void) | undefined;
 
@@ -46,8 +48,8 @@ export class Route implements RouteService {
     this.#inFlight.add(exchange);
     if (!LASTING.has(exchange.request.method)) {
       exchange.deadlineAt = exchange.startedAt + totalMs;
-      ticker.add(exchange);
     }
+    ticker.add(this);
     try {
       return await this.#withTarget(exchange.caller, (outbound) => {
         if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
@@ -57,8 +59,7 @@ export class Route implements RouteService {
     } catch (error) {
       return this.#failure(error, exchange);
     } finally {
-      ticker.remove(exchange);
-      this.#inFlight.delete(exchange);
+      this.#inFlight.remove(exchange);
       if (this.#inFlight.size === 0) this.#onIdle?.();
     }
   }
@@ -82,15 +83,21 @@ export class Route implements RouteService {
     this.#options.record(exchange, httpStatus, outcome);
   }
 
+  /** Looks after the deadlines of what is in flight. */
+  tick(now: number): void {
+    if (this.#inFlight.size === 0) this.#options.ticker.remove(this);
+    else this.#inFlight.each((exchange) => exchange.tick(now));
+  }
+
   warmUp(): void {
     this.#options.backend.warmUp();
   }
 
   /** Resolves when no exchange is in flight but those that last, or after `limitMs`; then ends what is left. */
   async drain(limitMs: number): Promise<void> {
-    for (const exchange of this.#inFlight) {
+    this.#inFlight.each((exchange) => {
       if (LASTING.has(exchange.request.method)) exchange.cancel(SHUTDOWN);
-    }
+    });
     if (this.#inFlight.size > 0) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, limitMs);
@@ -100,7 +107,7 @@ export class Route implements RouteService {
         };
       });
     }
-    for (const exchange of this.#inFlight) exchange.cancel(SHUTDOWN);
+    this.#inFlight.each((exchange) => exchange.cancel(SHUTDOWN));
   }
 
   async close(): Promise<void> {

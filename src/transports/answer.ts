@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { NOWHERE } from '../exchange/bag.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import { Rope, sseComment, sseEvent } from '../jsonrpc/index.js';
 import { readAccept } from './accept.js';
@@ -28,6 +29,7 @@ const STREAM_HEADERS: Headers = {
  * takes JSON alone gets the outcome alone.
  */
 export class Answer implements Ticking {
+  place = NOWHERE;
   readonly #res: ServerResponse;
   readonly #options: AnswerOptions;
   readonly #extra: Headers;

@@ -1,3 +1,4 @@
+import { NOWHERE } from '../exchange/bag.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import {
   type ErrorFrame,
@@ -50,6 +51,7 @@ const MAX_UNREAD_BYTES = 2_048;
 
 /** One JSON-RPC request on its way over Streamable HTTP, with whatever else comes on its answer stream. */
 export class RpcCall implements AnswerSink, Ticking {
+  place = NOWHERE;
   readonly reply: Promise<RpcReply>;
   readonly #id: string;
   readonly #ticker: Ticker;

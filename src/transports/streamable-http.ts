@@ -1,5 +1,6 @@
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { type Dispatcher, Pool } from 'undici';
+import { NOWHERE } from '../exchange/bag.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import { type Rope, SseDecoder } from '../jsonrpc/index.js';
 import { BodyCollector } from './collector.js';
@@ -116,6 +117,7 @@ function outgoingBody(body: Rope | undefined, headers: string[]): Buffer | (Buff
 
 /** One request on the wire. */
 export class Transfer implements Dispatcher.DispatchHandler, Ticking {
+  place = NOWHERE;
   readonly #transport: StreamableHttpTransport;
   readonly #pool: Pool;
   readonly #request: Dispatcher.DispatchOptions;

@@ -1,4 +1,5 @@
 import { getSetCookies, Headers } from 'undici';
+import { Bag, type Bagged, NOWHERE } from '../../exchange/bag.js';
 import { CODE } from '../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../exchange/types.js';
 import {
@@ -26,6 +27,10 @@ export interface SessionCall {
   readonly rpc: RpcCall;
 }
 
+interface CallInFlight extends SessionCall, Bagged {
+  readonly listener: RpcListener;
+}
+
 /** Takes what arrives on a session outside the answer stream of a call. */
 export interface SessionListener {
   onNotification(frame: NotificationFrame): void;
@@ -50,7 +55,7 @@ export class BackendSession {
   #cookies: Map<string, string> | undefined;
   #headers: readonly string[];
   #nextId: number;
-  #calls: Map<number, SessionCall & { listener: RpcListener }> | undefined;
+  #calls: Bag<CallInFlight> | undefined;
   #feed: BackendFeed | undefined;
 
   constructor(backend: LegacyBackend, info: InitializeInfo, id: string | undefined, firstRequestId = 1) {
@@ -87,9 +92,9 @@ export class BackendSession {
     const id = this.#nextId++;
     const { transport, ticker } = this.backend;
     const rpc = new RpcCall(String(id), ticker, listener);
-    const call = { id, rpc, listener };
-    this.#calls ??= new Map();
-    this.#calls.set(id, call);
+    const call = { id, rpc, listener, place: NOWHERE };
+    this.#calls ??= new Bag();
+    this.#calls.add(call);
     rpc.post(transport, this.headers(forwarded), requestRope(id, method, params(id)));
     return { id, rpc, done: this.#finish(call) };
   }
@@ -160,8 +165,8 @@ export class BackendSession {
   }
 
   /** The call whose progress token this is, as JSON text. */
-  callOf(progressToken: string | undefined): (SessionCall & { listener: RpcListener }) | undefined {
-    return progressToken === undefined ? undefined : this.#calls?.get(Number(JSON.parse(progressToken)));
+  callOf(progressToken: string | undefined): CallInFlight | undefined {
+    return progressToken === undefined ? undefined : this.#withId(progressToken);
   }
 
   /** Session affinity of load balancers in front of the backend rides on cookies; they stay within the session. */
@@ -187,15 +192,15 @@ export class BackendSession {
   /** Ends the session at the backend; never throws, and takes no longer than a few seconds. */
   async end(forwarded: ForwardedHeaders): Promise<void> {
     this.closeFeed();
-    for (const { rpc } of this.#calls?.values() ?? []) rpc.abort('session ended');
+    this.#calls?.each(({ rpc }) => rpc.abort('session ended'));
     if (this.id === undefined || this.lost) return;
     this.lost = true;
     await this.backend.deleteSession(this.headers(forwarded));
   }
 
-  async #finish(call: SessionCall): Promise<RpcReply> {
+  async #finish(call: CallInFlight): Promise<RpcReply> {
     const reply = await call.rpc.reply;
-    this.#calls?.delete(call.id);
+    this.#calls?.remove(call);
     if (this.#calls?.size === 0) this.#calls = undefined;
     this.lastUsedAt = performance.now();
     if (reply.kind !== 'failed' && reply.headers['set-cookie'] !== undefined) this.keepCookies(reply.headers);
@@ -203,7 +208,13 @@ export class BackendSession {
   }
 
   #takeStray(frame: ResultFrame | ErrorFrame): void {
-    if (frame.id !== undefined) this.#calls?.get(Number(JSON.parse(frame.id)))?.rpc.take(frame);
+    if (frame.id !== undefined) this.#withId(frame.id)?.rpc.take(frame);
+  }
+
+  /** @param token an id as the backend writes it: a number, or a number in a string */
+  #withId(token: string): CallInFlight | undefined {
+    const wanted = Number(JSON.parse(token));
+    return this.#calls?.find(({ id }) => id === wanted);
   }
 
   #cookieHeader(): string {
