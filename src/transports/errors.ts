@@ -1,8 +1,12 @@
+import { SseOverflowError } from '../jsonrpc/index.js';
+
 /** What went wrong between the gateway and a backend, below the level of JSON-RPC. */
 export type TransportFailure =
-  /** No connection came about, so the backend cannot have seen the request. */
+  /** The request never got a connection, so the backend cannot have seen it. */
   | 'unreachable'
-  /** The connection broke after the request, or a part of it, may have been read. */
+  /** The connection broke after the request, or a part of it, may have been read, before a byte of an answer came. */
+  | 'unanswered'
+  /** The connection broke in the middle of the answer. */
   | 'broken'
   /** The backend began an answer and then stayed silent. */
   | 'stalled'
@@ -21,27 +25,14 @@ export class TransportError extends Error {
   }
 }
 
-/** Error codes of undici and the operating system that prove that nothing was sent. */
-const UNREACHABLE = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EHOSTDOWN',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'CERT_HAS_EXPIRED',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-
-/** Sorts an error of undici or of a socket. */
-export function transportErrorFrom(error: unknown): TransportError {
+/**
+ * An error of undici, of a socket, or of a reader of bodies as one of the transport.
+ * @param failure what a broken connection means, as far as the request had come
+ */
+export function transportErrorFrom(error: unknown, failure: TransportFailure = 'broken'): TransportError {
   if (error instanceof TransportError) return error;
+  if (error instanceof SseOverflowError) return new TransportError('too-large', error.message, error);
   const { code, message } = error as { code?: string; message?: string };
-  const failure = code !== undefined && UNREACHABLE.has(code) ? 'unreachable' : 'broken';
   // An AggregateError of several addresses has an empty message; the code says what happened.
   return new TransportError(failure, [code, message].filter((part) => part).join(': '), error);
 }

@@ -19,6 +19,7 @@ export function noAnswerError(backend: string, reply: RpcReply): Error {
 
 const PROBLEM = {
   unreachable: 'cannot reach',
+  unanswered: 'connection lost to',
   broken: 'connection lost to',
   stalled: 'timed out on',
   'too-large': 'answer too large from',

@@ -1,0 +1,222 @@
+import type { Transform } from 'node:stream';
+import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { SseDecoder } from '../jsonrpc/index.js';
+import { BodyCollector } from './collector.js';
+import { TransportError, transportErrorFrom } from './errors.js';
+
+export type ResponseHeaders = Record<string, string | string[] | undefined>;
+
+/** Takes the messages of an answer's body as they come. */
+export interface MessageSink {
+  /** A JSON body as a whole, or one event of a stream; `eventId` is the event's own id. */
+  onMessage(bytes: Buffer, eventId: string | undefined): void;
+  /** An event without data that only sets the id to resume from. */
+  onPriming?(eventId: string): void;
+  /** The server's wish for the pause before a reconnection, in milliseconds. */
+  onRetry?(ms: number): void;
+}
+
+/** How a body ended: `text` is the beginning of one that is neither JSON nor an event stream. */
+export type BodyEnd = (whole: boolean, text: string) => void;
+
+/** Reads the body of one answer. */
+export interface BodyReader {
+  readonly kind: 'json' | 'events' | 'text';
+  /**
+   * @returns false when the reader lags behind; `resume`, as given to {@link openBody}, is called once it has caught up
+   * @throws TransportError, SseOverflowError
+   */
+  push(chunk: Buffer): boolean;
+  /**
+   * No more bytes come. What has come of a body that was cut off is used as far as it is whole: servers announce
+   * lengths that are wrong, and end streams without the last blank line.
+   * @param complete false when the connection broke, or fell silent, before the announced end
+   * @throws TransportError, SseOverflowError
+   */
+  end(complete: boolean, done: BodyEnd): void;
+  /** Nobody wants the rest. */
+  abandon(): void;
+  /** Holds back, or lets go, what the reader has taken in and not yet handed on. */
+  hold(held: boolean): void;
+}
+
+export interface BodyOptions {
+  /** Greatest length in bytes of a JSON body and of one event. */
+  readonly limit: number;
+  readonly sink: MessageSink;
+  readonly fail: (error: TransportError) => void;
+  /** The reader that lagged behind has caught up. */
+  readonly resume: () => void;
+}
+
+/**
+ * Opens the reader that fits an answer.
+ * @throws TransportError for an announced length above the limit, and an unknown `Content-Encoding`
+ */
+export function openBody(status: number, headers: ResponseHeaders, options: BodyOptions): BodyReader {
+  const reader = plainReader(status, headers, options);
+  const encoding = String(headers['content-encoding'] ?? 'identity')
+    .trim()
+    .toLowerCase();
+  return encoding === 'identity' || encoding === '' ? reader : new DecodingReader(encoding, reader, options);
+}
+
+function plainReader(status: number, headers: ResponseHeaders, { limit, sink }: BodyOptions): BodyReader {
+  const type = String(headers['content-type'] ?? '');
+  // 202 and 204 have nothing to read; Python's server labels its empty 202 as JSON.
+  if (status !== 202 && status !== 204) {
+    if (/^\s*application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
+      const announced = headers['content-encoding'] === undefined ? headers['content-length'] : undefined;
+      return new JsonReader(limit, typeof announced === 'string' ? announced : undefined, sink);
+    }
+    if (/^\s*text\/event-stream\b/i.test(type)) return new EventReader(limit, sink);
+  }
+  return new TextReader();
+}
+
+class JsonReader implements BodyReader {
+  readonly kind = 'json';
+  readonly #body: BodyCollector;
+  readonly #sink: MessageSink;
+  constructor(limit: number, announced: string | undefined, sink: MessageSink) {
+    this.#body = new BodyCollector(limit, announced);
+    this.#sink = sink;
+  }
+  push(chunk: Buffer): boolean {
+    this.#body.push(chunk);
+    return true;
+  }
+  end(complete: boolean, done: BodyEnd): void {
+    const bytes = this.#body.take();
+    const whole = complete || isJson(bytes);
+    if (whole && bytes.length > 0) this.#sink.onMessage(bytes, undefined);
+    done(whole, '');
+  }
+  abandon(): void {
+    this.#body.take();
+  }
+  hold(): void {}
+}
+
+function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+class EventReader implements BodyReader {
+  readonly kind = 'events';
+  readonly #decoder: SseDecoder;
+  constructor(limit: number, sink: MessageSink) {
+    this.#decoder = new SseDecoder({
+      maxEventBytes: limit,
+      onEvent: ({ type, data, id }) => {
+        if (data.length === 0) {
+          if (id !== undefined) sink.onPriming?.(id);
+        } else if (type === '' || type === 'message') {
+          sink.onMessage(data, id);
+        }
+      },
+      onRetry: (ms) => sink.onRetry?.(ms),
+    });
+  }
+  push(chunk: Buffer): boolean {
+    this.#decoder.push(chunk);
+    return true;
+  }
+  end(complete: boolean, done: BodyEnd): void {
+    this.#decoder.end();
+    done(complete, '');
+  }
+  abandon(): void {}
+  hold(): void {}
+}
+
+/** As much of an HTML or text body as an error message needs. */
+const TEXT_BYTES = 64 * 1024;
+
+class TextReader implements BodyReader {
+  readonly kind = 'text';
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
+  push(chunk: Buffer): boolean {
+    if (this.#length < TEXT_BYTES) {
+      this.#chunks.push(chunk);
+      this.#length += chunk.length;
+    }
+    return true;
+  }
+  end(complete: boolean, done: BodyEnd): void {
+    done(complete, Buffer.concat(this.#chunks).toString('utf8').slice(0, TEXT_BYTES));
+  }
+  abandon(): void {}
+  hold(): void {}
+}
+
+/** What has come is decoded at once, so that events are not held back, and a body that is cut off is no error here. */
+const ZLIB = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
+const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
+
+const DECODERS: Readonly<Record<string, () => Transform>> = {
+  gzip: () => createGunzip(ZLIB),
+  'x-gzip': () => createGunzip(ZLIB),
+  deflate: () => createInflate(ZLIB),
+  br: () => createBrotliDecompress(BROTLI),
+};
+
+/** Some backends compress although they were asked not to. */
+class DecodingReader implements BodyReader {
+  readonly kind: BodyReader['kind'];
+  readonly #reader: BodyReader;
+  readonly #decoder: Transform;
+  readonly #options: BodyOptions;
+  #abandoned = false;
+
+  constructor(encoding: string, reader: BodyReader, options: BodyOptions) {
+    const open = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
+    if (open === undefined) throw new TransportError('unusable', `unknown Content-Encoding ${encoding}`);
+    this.kind = reader.kind;
+    this.#reader = reader;
+    this.#options = options;
+    this.#decoder = open();
+    this.#decoder.on('data', (chunk: Buffer) => this.#unlessAbandoned(() => reader.push(chunk)));
+    this.#decoder.on('error', (error) =>
+      options.fail(new TransportError('unusable', `bad ${encoding} body: ${error.message}`)),
+    );
+  }
+
+  push(chunk: Buffer): boolean {
+    if (this.#decoder.write(chunk)) return true;
+    this.#decoder.once('drain', this.#options.resume);
+    return false;
+  }
+
+  end(complete: boolean, done: BodyEnd): void {
+    this.#decoder.once('end', () => this.#unlessAbandoned(() => this.#reader.end(complete, done)));
+    this.#decoder.end();
+  }
+
+  abandon(): void {
+    this.#abandoned = true;
+    this.#decoder.destroy();
+    this.#reader.abandon();
+  }
+
+  hold(held: boolean): void {
+    if (held) this.#decoder.pause();
+    else this.#decoder.resume();
+  }
+
+  /** What happens on the decoder's own time has nobody above it to catch its errors. */
+  #unlessAbandoned(work: () => void): void {
+    if (this.#abandoned) return;
+    try {
+      work();
+    } catch (error) {
+      this.#options.fail(transportErrorFrom(error));
+    }
+  }
+}

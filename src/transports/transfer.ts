@@ -1,0 +1,244 @@
+import type { Dispatcher, Pool } from 'undici';
+import { NOWHERE } from '../exchange/bag.js';
+import type { Ticking } from '../exchange/ticker.js';
+import { type BodyReader, type MessageSink, openBody, type ResponseHeaders } from './body-reader.js';
+import { TransportError, type TransportFailure, transportErrorFrom } from './errors.js';
+import type { StreamableHttpTransport } from './streamable-http.js';
+
+/** Takes the answer to one HTTP request as it comes. Exactly one of `onEnd` and `onError` ends it. */
+export interface AnswerSink extends MessageSink {
+  /** Status and headers have come. Not called for the redirects that the transport follows itself. */
+  onHead(status: number, headers: ResponseHeaders): void;
+  /** The answer is complete; `text` is the beginning of a body that is neither JSON nor an event stream. */
+  onEnd(text: string): void;
+  onError(error: TransportError): void;
+}
+
+const MAX_REDIRECTS = 3;
+
+/** One request on the wire. */
+export class Transfer implements Dispatcher.DispatchHandler, Ticking {
+  place = NOWHERE;
+  readonly #transport: StreamableHttpTransport;
+  readonly #request: Dispatcher.DispatchOptions;
+  readonly #sink: AnswerSink;
+  #pool: Pool;
+  #controller: Dispatcher.DispatchController | undefined;
+  #reader: BodyReader | undefined;
+  /** No more bytes come; the reader may still be busy with those that have. */
+  #received = false;
+  /** The sink has been told the end, or wants to hear none. */
+  #ended = false;
+  #held = false;
+  #lagging = false;
+  #redirects = 0;
+  #redirected: string | undefined;
+  #lastByteAt = 0;
+
+  constructor(
+    transport: StreamableHttpTransport,
+    method: Dispatcher.HttpMethod,
+    headers: string[],
+    body: Buffer | (Buffer | string)[] | null,
+    sink: AnswerSink,
+  ) {
+    this.#transport = transport;
+    this.#pool = transport.connections.pool;
+    this.#request = { path: transport.path, method, headers, body: body as Buffer | null };
+    this.#sink = sink;
+  }
+
+  start(): void {
+    this.#pool = this.#transport.connections.pool;
+    this.#controller = undefined;
+    try {
+      this.#pool.dispatch(this.#request, this);
+    } catch (error) {
+      this.#fail(transportErrorFrom(error));
+    }
+  }
+
+  /** Ends the transfer without a further call to the sink. */
+  abort(): void {
+    if (this.#ended) return;
+    this.#finish();
+    this.#reader?.abandon();
+    this.#controller?.abort(new TransportError('aborted', 'aborted'));
+  }
+
+  /** Stops reading until {@link Transfer.resume}: the client is slower than the backend. */
+  pause(): void {
+    if (this.#ended || this.#held) return;
+    this.#held = true;
+    this.#reader?.hold(true);
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (!this.#held) return;
+    this.#held = false;
+    this.#lastByteAt = performance.now();
+    this.#reader?.hold(false);
+    if (!this.#lagging) this.#controller?.resume();
+  }
+
+  tick(now: number): void {
+    const { idleMs } = this.#transport.options;
+    if (this.#held || this.#received || now - this.#lastByteAt < idleMs) return;
+    this.#close(new TransportError('stalled', `no byte for ${idleMs} ms in the middle of the answer`));
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#ended) controller.abort(new TransportError('aborted', 'aborted'));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: ResponseHeaders,
+  ): void {
+    if (this.#ended || status < 200) return;
+    if (status >= 300 && status < 400) {
+      this.#redirect(status, headers['location']);
+      return;
+    }
+    const { method, path } = this.#request;
+    if (this.#transport.learnPath(method, path, status)) {
+      this.#redirected = this.#transport.path;
+      return;
+    }
+    try {
+      this.#reader = openBody(status, headers, {
+        limit: this.#transport.options.resultBytes,
+        sink: this.#sink,
+        fail: (error) => this.#stop(error),
+        resume: () => this.#caughtUp(),
+      });
+    } catch (error) {
+      this.#stop(transportErrorFrom(error));
+      return;
+    }
+    if (this.#reader.kind === 'json') {
+      this.#lastByteAt = performance.now();
+      this.#transport.options.ticker.add(this);
+    }
+    this.#sink.onHead(status, headers);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const reader = this.#reader;
+    if (this.#ended || this.#received || reader === undefined) return;
+    if (reader.kind === 'json') this.#lastByteAt = performance.now();
+    try {
+      if (reader.push(chunk)) return;
+      this.#lagging = true;
+      this.#controller?.pause();
+    } catch (error) {
+      this.#stop(transportErrorFrom(error));
+    }
+  }
+
+  onResponseEnd(): void {
+    if (this.#redirected === undefined) {
+      this.#close();
+      return;
+    }
+    this.#request.path = this.#redirected;
+    this.#redirected = undefined;
+    if (!this.#ended) this.start();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    if (this.#ended || this.#received) return;
+    const failure = this.#failure();
+    if (failure === 'unanswered') this.#transport.connections.replace(this.#pool);
+    this.#close(transportErrorFrom(error, failure));
+  }
+
+  /** What it means that the connection is gone now. A request is given its connection as it is written. */
+  #failure(): TransportFailure {
+    if (this.#controller === undefined) return 'unreachable';
+    return this.#reader === undefined && this.#redirected === undefined ? 'unanswered' : 'broken';
+  }
+
+  /** No more bytes come: lets the reader make what it can of those that have. */
+  #close(error?: TransportError): void {
+    const reader = this.#reader;
+    if (this.#ended || this.#received) return;
+    if (reader === undefined) {
+      this.#fail(error ?? new TransportError('broken', 'the answer ended before it began'));
+      return;
+    }
+    this.#received = true;
+    try {
+      reader.end(error === undefined, (whole, text) => {
+        if (whole) this.#complete(text);
+        else this.#fail(error as TransportError);
+      });
+    } catch (thrown) {
+      this.#fail(transportErrorFrom(thrown));
+    }
+    if (error?.failure === 'stalled') this.#controller?.abort(error);
+  }
+
+  #complete(text: string): void {
+    if (this.#ended) return;
+    this.#finish();
+    this.#sink.onEnd(text);
+  }
+
+  #caughtUp(): void {
+    this.#lagging = false;
+    if (!this.#held) this.#controller?.resume();
+  }
+
+  #redirect(status: number, location: string | string[] | undefined): void {
+    const target = resolveRedirect(this.#transport, status, location, ++this.#redirects);
+    if (target instanceof TransportError) this.#stop(target);
+    else this.#redirected = target;
+  }
+
+  #stop(error: TransportError): void {
+    if (this.#ended) return;
+    this.#reader?.abandon();
+    this.#fail(error);
+    this.#controller?.abort(error);
+  }
+
+  #fail(error: TransportError): void {
+    if (this.#ended) return;
+    this.#finish();
+    this.#sink.onError(error);
+  }
+
+  #finish(): void {
+    this.#ended = true;
+    this.#transport.options.ticker.remove(this);
+  }
+}
+
+/** A redirect is followed with method and body kept (307, 308), and never to another origin: credentials go along. */
+function resolveRedirect(
+  transport: StreamableHttpTransport,
+  status: number,
+  location: string | string[] | undefined,
+  count: number,
+): string | TransportError {
+  const problem = (what: string): TransportError =>
+    new TransportError(
+      'unusable',
+      `backend answered ${status} ${what}; set the final address as backend.url`,
+    );
+  if (status !== 307 && status !== 308) return problem('which does not keep the request');
+  if (typeof location !== 'string') return problem('without a Location');
+  if (count > MAX_REDIRECTS) return problem('too many times');
+  let url: URL;
+  try {
+    url = new URL(location, transport.origin + transport.path);
+  } catch {
+    return problem('with an unreadable Location');
+  }
+  if (url.origin !== transport.origin) return problem(`to another origin, ${url.origin}`);
+  return url.pathname + url.search;
+}
