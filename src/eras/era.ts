@@ -9,7 +9,7 @@ export interface Inbound {
   post(route: RouteService, call: HttpCall, body: Frame | Batch): Promise<void>;
   /** Whether a GET or DELETE is of this era. */
   claimsOther(call: HttpCall): boolean;
-  get(route: RouteService, call: HttpCall): void;
-  delete(call: HttpCall): Promise<void>;
+  get(route: RouteService, call: HttpCall): void | Promise<void>;
+  delete(route: RouteService, call: HttpCall): Promise<void>;
   close(): Promise<void>;
 }

@@ -34,6 +34,22 @@ export function readCapabilities(text: string): ClientCapabilities {
 
 export const NO_CAPABILITIES: ClientCapabilities = readCapabilities('{}');
 
+/**
+ * Whose a credential is by its own words: issuer, subject and client of a JWT. Nobody has verified them here, so this
+ * tells which credentials may belong to one owner, and never that they do. Undefined for other credentials.
+ */
+export function ownerOf(authorization: string | undefined): string | undefined {
+  const payload = /^Bearer +[\w-]+\.([\w-]+)\.[\w-]+ *$/i.exec(authorization ?? '')?.[1];
+  if (payload === undefined) return undefined;
+  try {
+    const { iss, sub, azp, client_id } = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    if (typeof iss !== 'string' || typeof sub !== 'string') return undefined;
+    return sha256(canonicalJson([iss, sub, azp ?? client_id ?? null])).slice(0, 22);
+  } catch {
+    return undefined;
+  }
+}
+
 export const ANONYMOUS = 'anonymous' as Principal;
 const principals = new LRUCache<string, Principal>({ max: MEMORY });
 

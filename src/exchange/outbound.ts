@@ -27,6 +27,11 @@ export interface Outbound {
   call(exchange: Exchange): Promise<Outcome>;
   /** What the backend is to this caller; for a caller with a session, what its handshake said. */
   describe(caller: Caller): Promise<ServerDescription>;
+  /**
+   * Lets the backend judge the credentials of a client that showed others before, and uses them from then on.
+   * @throws ExchangeError when the backend refuses them, or cannot be asked
+   */
+  authenticate(caller: Caller): Promise<void>;
   /** Ends sessions and connections; never throws. */
   close(): Promise<void>;
 }

@@ -10,6 +10,8 @@ export interface RouteService {
   run(exchange: Exchange): Promise<Outcome>;
   /** @throws ExchangeError when the backend cannot be asked and never was */
   describe(caller: Caller): Promise<ServerDescription>;
+  /** @throws ExchangeError when the backend refuses the credentials of the caller, or cannot be asked */
+  authenticate(caller: Caller): Promise<void>;
   /** Writes the one log line of an exchange. */
   record(exchange: Exchange, httpStatus: number, outcome: Outcome): void;
 }

@@ -99,6 +99,8 @@ export interface Channel {
 export interface SealedBackendSession {
   readonly id: string;
   readonly revision: Revision;
+  /** Value of the `Cookie` header by which a balancer finds the session. */
+  readonly cookies: string | undefined;
 }
 
 /**

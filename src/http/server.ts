@@ -176,8 +176,8 @@ export class HttpServer {
     if (method === 'GET' || method === 'DELETE') {
       const inbound =
         inbounds.find((candidate) => candidate.claimsOther(call)) ?? (inbounds.at(-1) as Inbound);
-      if (method === 'GET') inbound.get(service, call);
-      else await inbound.delete(call);
+      if (method === 'GET') await inbound.get(service, call);
+      else await inbound.delete(service, call);
       return;
     }
     if (method === 'OPTIONS') {

@@ -79,6 +79,14 @@ export class Route implements RouteService, Ticking {
     }
   }
 
+  async authenticate(caller: Caller): Promise<void> {
+    try {
+      await this.#withTarget(caller, (outbound) => outbound.authenticate(caller));
+    } catch (error) {
+      throw new ExchangeError(this.#failure(error));
+    }
+  }
+
   record(exchange: Exchange, httpStatus: number, outcome: Outcome): void {
     this.#options.record(exchange, httpStatus, outcome);
   }

@@ -5,14 +5,19 @@ import type {
   Caller,
   ClientSession,
   ForwardedHeaders,
-  Revision,
+  SealedBackendSession,
 } from '../../exchange/types.js';
 import { type NotificationFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
 import type { BackendSession, SessionListener } from './backend-session.js';
 
 interface Opener {
   open(caller: Caller): Promise<BackendSession>;
-  restore(id: string, revision: Revision): BackendSession;
+  restore(sealed: SealedBackendSession): BackendSession;
+  /**
+   * Whether the backend takes these credentials on this session; false where it does not know the session.
+   * @throws ExchangeError when it refuses them, or cannot be asked
+   */
+  accepts(session: BackendSession, forwarded: ForwardedHeaders): Promise<boolean>;
 }
 
 const EMPTY_RESULT = Buffer.from('{}');
@@ -37,9 +42,10 @@ export class ClientAffinity implements BackendAffinity, SessionListener {
     this.#caller = caller;
   }
 
-  get backendSession(): { readonly id: string; readonly revision: Revision } | undefined {
+  get backendSession(): SealedBackendSession | undefined {
     const session = this.#session;
-    return session?.id === undefined ? undefined : { id: session.id, revision: session.info.revision };
+    if (session?.id === undefined) return undefined;
+    return { id: session.id, revision: session.info.revision, cookies: session.cookies };
   }
 
   get #forwarded(): ForwardedHeaders {
@@ -60,7 +66,28 @@ export class ClientAffinity implements BackendAffinity, SessionListener {
 
   /** A request of the client came, with the credentials of now. */
   touch(caller: Caller): void {
+    const renewed = caller.forwarded.authorization !== this.#forwarded.authorization;
     this.#caller = caller;
+    if (renewed) this.#session?.renewFeed(caller.forwarded);
+  }
+
+  /**
+   * Tries the credentials of a caller on the session, or on the handshake of one where there is none; only credentials
+   * that the backend took are used further.
+   * @throws ExchangeError when it refuses them, or cannot be asked
+   */
+  async authenticate(caller: Caller): Promise<void> {
+    const session = this.#session ?? this.#restore();
+    if (session !== undefined && (await this.#opener.accepts(session, caller.forwarded))) {
+      this.#session ??= session;
+      this.touch(caller);
+      return;
+    }
+    const opened = await this.#opener.open(caller);
+    this.touch(caller);
+    // Meanwhile another call may have opened one.
+    if (this.#session === undefined || this.#session.lost) this.#keep(opened);
+    else await opened.end(caller.forwarded);
   }
 
   /** The session was lost; the next call opens another. */
@@ -115,14 +142,18 @@ export class ClientAffinity implements BackendAffinity, SessionListener {
     const { backendSession } = this.#client;
     if (this.#restored || backendSession === undefined) return undefined;
     this.#restored = true;
-    return this.#opener.restore(backendSession.id, backendSession.revision);
+    return this.#opener.restore(backendSession);
   }
 
   async #open(): Promise<BackendSession> {
     const session = this.#restore() ?? (await this.#opener.open(this.#caller));
     if (this.#ended) await session.end(this.#forwarded);
+    this.#keep(session);
+    return session;
+  }
+
+  #keep(session: BackendSession): void {
     this.#session = session;
     if (this.#client.listening) session.openFeed(this, this.#forwarded);
-    return session;
   }
 }

@@ -75,7 +75,8 @@ export class BackendSession {
   headers(forwarded: ForwardedHeaders): string[] {
     const headers = [...this.backend.postHeaders, ...this.#headers];
     pushForwarded(headers, forwarded);
-    if (this.#cookies !== undefined) headers.push('cookie', this.#cookieHeader());
+    const { cookies } = this;
+    if (cookies !== undefined) headers.push('cookie', cookies);
     return headers;
   }
 
@@ -110,7 +111,8 @@ export class BackendSession {
   getHeaders(forwarded: ForwardedHeaders): string[] {
     const headers = ['accept', 'text/event-stream', 'accept-encoding', 'identity', ...this.#headers];
     pushForwarded(headers, forwarded);
-    if (this.#cookies !== undefined) headers.push('cookie', this.#cookieHeader());
+    const { cookies } = this;
+    if (cookies !== undefined) headers.push('cookie', cookies);
     return headers;
   }
 
@@ -159,6 +161,11 @@ export class BackendSession {
     this.#feed.open();
   }
 
+  /** The client showed other credentials than those that the stream was opened with. */
+  renewFeed(forwarded: ForwardedHeaders): void {
+    this.#feed?.renew(forwarded);
+  }
+
   closeFeed(): void {
     this.#feed?.close();
     this.#feed = undefined;
@@ -176,11 +183,24 @@ export class BackendSession {
     const carrier = new Headers();
     for (const line of Array.isArray(raw) ? raw : [raw]) carrier.append('set-cookie', line);
     this.#cookies ??= new Map();
-    for (const cookie of getSetCookies(carrier)) {
-      if (cookie.maxAge !== undefined && cookie.maxAge <= 0) this.#cookies.delete(cookie.name);
-      else this.#cookies.set(cookie.name, cookie.value);
+    for (const { name, value, maxAge, expires } of getSetCookies(carrier)) {
+      // Max-Age wins over Expires (RFC 6265, section 5.3).
+      const over = maxAge === undefined ? Number(expires ?? Infinity) <= Date.now() : maxAge <= 0;
+      if (over) this.#cookies.delete(name);
+      else this.#cookies.set(name, value);
     }
     if (this.#cookies.size === 0) this.#cookies = undefined;
+  }
+
+  /** Value of the `Cookie` header; undefined where the backend set none. */
+  get cookies(): string | undefined {
+    if (this.#cookies === undefined) return undefined;
+    return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+
+  set cookies(header: string | undefined) {
+    const pairs = header?.split('; ').map((pair) => pair.split(/=(.*)/s, 2) as [string, string]);
+    this.#cookies = pairs === undefined ? undefined : new Map(pairs);
   }
 
   /** The backend does not know the session any more: nothing is asked of it again, and it need not be ended. */
@@ -215,10 +235,6 @@ export class BackendSession {
   #withId(token: string): CallInFlight | undefined {
     const wanted = Number(JSON.parse(token));
     return this.#calls?.find(({ id }) => id === wanted);
-  }
-
-  #cookieHeader(): string {
-    return [...(this.#cookies ?? [])].map(([name, value]) => `${name}=${value}`).join('; ');
   }
 }
 

@@ -23,12 +23,17 @@ export interface SessionFacts {
   readonly route: string;
   readonly revision: Revision;
   readonly principal: Principal;
+  /** Whose the credential of the handshake is by its own words; undefined where it tells nothing. */
+  readonly owner: string | undefined;
   /** JSON text of the client's Implementation object. */
   readonly clientInfo: string | undefined;
   readonly capabilities: ClientCapabilities;
   readonly neutralCapabilities: ClientCapabilities;
   readonly backendSession: SealedBackendSession | undefined;
 }
+
+/** Renewed credentials that are remembered; older ones are tried on the backend again. */
+const MAX_RENEWALS = 8;
 
 interface PendingQuestion {
   readonly resolve: (answer: ClientAnswer) => void;
@@ -50,6 +55,7 @@ export class LegacyClientSession implements ClientSession {
   affinity: BackendAffinity | undefined;
   logLevel: LogLevel | undefined;
   lastUsedAt = performance.now();
+  #principals: Set<Principal> | undefined;
   #stream: Answer | undefined;
   #inFlight: Map<RequestId, Exchange> | undefined;
   #questions: Map<RequestId, PendingQuestion> | undefined;
@@ -69,6 +75,24 @@ export class LegacyClientSession implements ClientSession {
   /** Whether something happens on the session, so that it is not idle. */
   get busy(): boolean {
     return this.#stream !== undefined || this.#inFlight !== undefined;
+  }
+
+  /** Whether requests are in flight. */
+  get calling(): boolean {
+    return this.#inFlight !== undefined;
+  }
+
+  /** Whether the session is this principal's. */
+  isOf(principal: Principal): boolean {
+    return this.facts.principal === principal || this.#principals?.has(principal) === true;
+  }
+
+  /** The backend took another credential for this session: the same owner's, renewed. */
+  adopt(principal: Principal): void {
+    this.#principals ??= new Set();
+    const [oldest] = this.#principals;
+    if (this.#principals.size >= MAX_RENEWALS && oldest !== undefined) this.#principals.delete(oldest);
+    this.#principals.add(principal);
   }
 
   /** The channel for messages outside any request: the GET stream, while the client holds one. */

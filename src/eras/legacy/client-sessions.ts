@@ -1,12 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { readCapabilities } from '../../exchange/digest.js';
+import { overloaded } from '../../exchange/errors.js';
 import type { Sealer } from '../../exchange/seal.js';
 import type { Principal } from '../../exchange/types.js';
 import { neutralClientCapabilities } from './client-capabilities.js';
 import { LegacyClientSession, type SessionFacts } from './client-session.js';
 
 export interface ClientSessionsOptions {
-  /** Sessions that are kept in memory; the one unused for longest makes way. Its client may come back all the same. */
+  /** Sessions that are kept in memory; idle ones make way. Their clients may come back all the same. */
   readonly max: number;
   /** A session on which nothing happened for so long is dropped from memory, and its backend session ended. */
   readonly idleMs: number;
@@ -21,6 +22,7 @@ const SWEEPS_PER_IDLE_TIME = 4;
 /** A session id is a header; what a client says of itself beyond this (icons, say) is left out of it. */
 const MAX_INFO_CHARS = 1_024;
 const MAX_CAPABILITIES_CHARS = 3_000;
+const MAX_COOKIES_CHARS = 512;
 
 type Sealed = [
   route: string,
@@ -31,6 +33,8 @@ type Sealed = [
   capabilities: string,
   backendId: string | null,
   backendRevision: string | null,
+  owner: string | null,
+  cookies: string | null,
 ];
 
 /**
@@ -41,7 +45,9 @@ export class ClientSessions {
   readonly #route: string;
   readonly #sealer: Sealer;
   readonly #options: ClientSessionsOptions;
-  readonly #live: LRUCache<string, LegacyClientSession>;
+  readonly #live = new Map<string, LegacyClientSession>();
+  /** Of each principal, the session unused for longest first. */
+  readonly #byPrincipal = new Map<Principal, Set<LegacyClientSession>>();
   readonly #ended = new LRUCache<string, true>({ max: REMEMBERED_ENDS });
   #sweeper: NodeJS.Timeout | undefined;
 
@@ -49,12 +55,6 @@ export class ClientSessions {
     this.#route = route;
     this.#sealer = sealer;
     this.#options = options;
-    this.#live = new LRUCache({
-      max: options.max,
-      dispose: (session, _token, reason) => {
-        if (reason === 'evict') drop(session, 'the session made way for others');
-      },
-    });
   }
 
   /** Sessions in memory. */
@@ -62,7 +62,10 @@ export class ClientSessions {
     return this.#live.size;
   }
 
-  /** Seals a session whose handshake is done, and keeps it. */
+  /**
+   * Seals a session whose handshake is done, and keeps it.
+   * @throws ExchangeError when there is no room
+   */
   add(session: LegacyClientSession): string {
     const { facts } = session;
     const backend = session.affinity?.backendSession;
@@ -76,32 +79,51 @@ export class ClientSessions {
       facts.capabilities.text.length <= MAX_CAPABILITIES_CHARS ? facts.capabilities.text : '{}',
       backend?.id ?? null,
       backend?.revision ?? null,
+      facts.owner ?? null,
+      (backend?.cookies?.length ?? 0) <= MAX_COOKIES_CHARS ? (backend?.cookies ?? null) : null,
     ];
     session.token = this.#sealer.seal(PURPOSE, JSON.stringify(sealed));
     this.#keep(session);
     return session.token;
   }
 
-  /** The session of a token: of this route and this principal, alive. Anything else is no session at all. */
+  /**
+   * The session of a token: of this route and this principal, alive. Anything else is no session at all.
+   * @throws ExchangeError when it is not in memory, and there is no room for it
+   */
   get(token: string, principal: Principal): LegacyClientSession | undefined {
     const known = this.#live.get(token);
     if (known !== undefined) {
-      if (known.facts.principal !== principal) return undefined;
-      known.lastUsedAt = performance.now();
+      if (!known.isOf(principal)) return undefined;
+      this.#touch(known);
       return known;
     }
-    if (this.#ended.has(token)) return undefined;
-    const facts = this.#open(token);
-    if (facts === undefined || facts.principal !== principal) return undefined;
-    const session = new LegacyClientSession(facts);
-    session.token = token;
+    const session = this.#restore(token);
+    if (session === undefined || !session.isOf(principal)) return undefined;
     this.#keep(session);
+    return session;
+  }
+
+  /** The session of a token, whoever asks: to find out whether the asker may have it, and for nothing else. */
+  peek(token: string): LegacyClientSession | undefined {
+    return this.#live.get(token) ?? this.#restore(token);
+  }
+
+  /**
+   * Lets a principal have a session from now on. It must have proved to be the owner.
+   * @throws ExchangeError as {@link ClientSessions.get}
+   */
+  adopt(peeked: LegacyClientSession, principal: Principal): LegacyClientSession {
+    const session = this.#live.get(peeked.token) ?? peeked;
+    session.adopt(principal);
+    if (this.#live.has(session.token)) this.#touch(session);
+    else this.#keep(session);
     return session;
   }
 
   /** Ends a session for good; resolves when the backend has been told. */
   async end(session: LegacyClientSession): Promise<void> {
-    this.#live.delete(session.token);
+    this.#remove(session);
     this.#ended.set(session.token, true);
     session.close('the session was ended');
     await session.affinity?.end();
@@ -112,6 +134,7 @@ export class ClientSessions {
     clearInterval(this.#sweeper);
     const sessions = [...this.#live.values()];
     this.#live.clear();
+    this.#byPrincipal.clear();
     await Promise.all(
       sessions.map((session) => {
         session.close('the gateway is shutting down');
@@ -120,41 +143,107 @@ export class ClientSessions {
     );
   }
 
+  #restore(token: string): LegacyClientSession | undefined {
+    const facts = this.#ended.has(token) ? undefined : this.#open(token);
+    if (facts === undefined) return undefined;
+    const session = new LegacyClientSession(facts);
+    session.token = token;
+    return session;
+  }
+
+  #touch(session: LegacyClientSession): void {
+    session.lastUsedAt = performance.now();
+    const own = this.#byPrincipal.get(session.facts.principal);
+    if (own === undefined || own.size === 1) return;
+    own.delete(session);
+    own.add(session);
+  }
+
   #keep(session: LegacyClientSession): void {
+    const { principal } = session.facts;
+    if (this.#live.size >= this.#options.max) this.#makeRoom(principal);
     this.#live.set(session.token, session);
+    const own = this.#byPrincipal.get(principal);
+    if (own === undefined) this.#byPrincipal.set(principal, new Set([session]));
+    else own.add(session);
     const everyMs = Math.max(this.#options.idleMs / SWEEPS_PER_IDLE_TIME, 50);
     this.#sweeper ??= setInterval(() => this.#sweep(), everyMs).unref();
+  }
+
+  #remove(session: LegacyClientSession): void {
+    this.#live.delete(session.token);
+    const { principal } = session.facts;
+    const own = this.#byPrincipal.get(principal);
+    if (own?.delete(session) === true && own.size === 0) this.#byPrincipal.delete(principal);
+  }
+
+  /**
+   * Whoever has most sessions gives way first, so that nobody can push out the sessions of others by opening many;
+   * where no session is idle, one that only holds a stream, and only to someone who has fewer.
+   * @throws ExchangeError when all are in use
+   */
+  #makeRoom(newcomer: Principal): void {
+    let most: Set<LegacyClientSession> | undefined;
+    for (const own of this.#byPrincipal.values()) if (own.size > (most?.size ?? 0)) most = own;
+    const having = this.#byPrincipal.get(newcomer)?.size ?? 0;
+    const victim =
+      (most !== undefined && most.size > 1 ? first(most, isIdle) : undefined) ??
+      oldestOf(this.#live.values(), isIdle) ??
+      (most !== undefined && most.size > having + 1 ? first(most, (session) => !session.calling) : undefined);
+    if (victim === undefined)
+      throw overloaded(`limit of ${this.#options.max} client sessions reached, all in use`);
+    this.#remove(victim);
+    drop(victim, 'the session made way for others');
   }
 
   #open(token: string): SessionFacts | undefined {
     const content = this.#sealer.open(PURPOSE, token);
     if (content === undefined) return undefined;
-    const [route, revision, principal, issuedAt, clientInfo, capabilities, backendId, backendRevision] =
-      JSON.parse(content) as Sealed;
+    const sealed = JSON.parse(content) as Sealed;
+    const [route, revision, principal, issuedAt, clientInfo, capabilities] = sealed;
+    const [backendId, backendRevision, owner, cookies] = sealed.slice(6) as (string | null | undefined)[];
     if (route !== this.#route || Date.now() - issuedAt > LIFETIME_MS) return undefined;
     const declared = readCapabilities(capabilities);
     return {
       route,
       revision,
       principal: principal as Principal,
+      owner: owner ?? undefined,
       clientInfo: clientInfo ?? undefined,
       capabilities: declared,
       neutralCapabilities: neutralClientCapabilities(declared, revision),
       backendSession:
-        backendId === null ? undefined : { id: backendId, revision: backendRevision ?? revision },
+        typeof backendId === 'string'
+          ? { id: backendId, revision: backendRevision ?? revision, cookies: cookies ?? undefined }
+          : undefined,
     };
   }
 
   #sweep(): void {
     const before = performance.now() - this.#options.idleMs;
-    // From the one unused for longest on; busy sessions may stand among them.
-    for (const session of [...this.#live.rvalues()] as LegacyClientSession[]) {
-      if (session.lastUsedAt >= before) break;
-      if (session.busy) continue;
-      this.#live.delete(session.token);
+    for (const session of this.#live.values()) {
+      if (session.lastUsedAt >= before || session.busy) continue;
+      this.#remove(session);
       drop(session, 'the session was idle');
     }
   }
+}
+
+type Test = (session: LegacyClientSession) => boolean;
+
+const isIdle: Test = (session) => !session.busy;
+
+function first(sessions: Iterable<LegacyClientSession>, fits: Test): LegacyClientSession | undefined {
+  for (const session of sessions) if (fits(session)) return session;
+  return undefined;
+}
+
+function oldestOf(sessions: Iterable<LegacyClientSession>, fits: Test): LegacyClientSession | undefined {
+  let oldest: LegacyClientSession | undefined;
+  for (const session of sessions) {
+    if (fits(session) && session.lastUsedAt < (oldest?.lastUsedAt ?? Infinity)) oldest = session;
+  }
+  return oldest;
 }
 
 function drop(session: LegacyClientSession, reason: string): void {

@@ -21,11 +21,13 @@ const LONGEST_PAUSE_MS = 30_000;
 export class BackendFeed implements AnswerSink {
   readonly #session: BackendSession;
   readonly #listener: SessionListener;
-  readonly #forwarded: ForwardedHeaders;
+  #forwarded: ForwardedHeaders;
   readonly #onStray: (frame: ResultFrame | ErrorFrame) => void;
   #transfer: Transfer | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
+  /** The backend refused the credentials; new ones are waited for. */
+  #refused = false;
   #lastEventId: string | undefined;
   #retryMs: number | undefined;
   #pauseMs = FIRST_PAUSE_MS;
@@ -49,6 +51,14 @@ export class BackendFeed implements AnswerSink {
     if (this.#lastEventId !== undefined) headers.push('last-event-id', this.#lastEventId);
     this.#status = 0;
     this.#transfer = this.#session.backend.transport.send('GET', headers, undefined, this);
+  }
+
+  /** The client showed other credentials than those that the stream was opened with. */
+  renew(forwarded: ForwardedHeaders): void {
+    this.#forwarded = forwarded;
+    if (!this.#refused) return;
+    this.#refused = false;
+    this.open();
   }
 
   close(): void {
@@ -84,6 +94,10 @@ export class BackendFeed implements AnswerSink {
   }
 
   onEnd(): void {
+    if (this.#status === 401 || this.#status === 403) {
+      this.#refused = true;
+      return;
+    }
     // 405 is the specified "no such stream"; 404 and 400 are what servers say who know no GET at all.
     if (this.#status >= 400 && this.#status < 500 && this.#status !== 409 && this.#status !== 429) {
       if (this.#status === 405) this.#session.backend.hasNoFeed = true;

@@ -1,4 +1,4 @@
-import { readCapabilities } from '../../exchange/digest.js';
+import { ownerOf, readCapabilities } from '../../exchange/digest.js';
 import { CODE } from '../../exchange/errors.js';
 import { Exchange } from '../../exchange/exchange.js';
 import { type Outcome, ownResult } from '../../exchange/outcome.js';
@@ -29,7 +29,8 @@ import { LegacyClientSession, StreamChannel } from './client-session.js';
 import type { ClientSessions } from './client-sessions.js';
 import { initializeResult } from './initialize-result.js';
 import { writeError, writeResult } from './outcome.js';
-import { featuresFor, isLegacyRevision, LEGACY_REVISIONS, negotiateRevision } from './revisions.js';
+import { featuresFor, negotiateRevision } from './revisions.js';
+import { SessionFinder } from './session-finder.js';
 
 const EMPTY = Buffer.from('{}');
 const MAX_BATCH = 100;
@@ -40,9 +41,11 @@ type Reply = (status: number, message: Rope, headers?: Readonly<Record<string, s
 /** The legacy era toward clients: the handshake, and what comes on the sessions that it makes. */
 export class LegacyInbound implements Inbound {
   readonly #sessions: ClientSessions;
+  readonly #finder: SessionFinder;
 
   constructor(sessions: ClientSessions) {
     this.#sessions = sessions;
+    this.#finder = new SessionFinder(sessions);
   }
 
   /** Whatever is of no other era is taken here: most of the world's clients name no era at all. */
@@ -74,6 +77,7 @@ export class LegacyInbound implements Inbound {
       route: route.path,
       revision,
       principal: call.principal,
+      owner: ownerOf(call.forwarded.authorization),
       clientInfo: info?.kind === 'object' ? textOf(bytes, info) : undefined,
       capabilities,
       neutralCapabilities: neutralClientCapabilities(capabilities, revision),
@@ -114,21 +118,23 @@ export class LegacyInbound implements Inbound {
       );
       return;
     }
-    const session = this.#find(call, 'id' in body ? body.id : undefined);
+    const found = this.#finder.find(route, call, 'id' in body ? body.id : undefined);
+    const session = found instanceof Promise ? await found : found;
     if (session === undefined) return;
     if (body.type === 'batch') await this.#batch(route, call, session, body);
     else if (body.type === 'request') {
       await this.#request(route, call, session, body, (...args) => call.answer.end(...args));
     } else {
+      if (isLeft(session)) await takeUp(route, call, session);
       this.#oneWay(session, body);
       call.answer.endEmpty(202);
     }
   }
 
   /** GET: the stream for messages outside any request. */
-  get(route: RouteService, call: HttpCall): void {
+  async get(route: RouteService, call: HttpCall): Promise<void> {
     if (rejectWithoutSession(call)) return;
-    const session = this.#find(call, undefined);
+    const session = await this.#finder.find(route, call, undefined);
     if (session === undefined) return;
     if (!call.answer.takesEvents) {
       call.answer.end(
@@ -139,14 +145,15 @@ export class LegacyInbound implements Inbound {
     }
     call.answer.openStream();
     session.listen(call.answer);
-    // A session that another process began has no backend session here yet; its messages are waited for now.
-    if (session.affinity === undefined) route.describe(session.caller(call.forwarded)).catch(() => {});
+    // From now on the messages of its backend session are waited for.
+    if (session.affinity === undefined) void takeUp(route, call, session);
   }
 
-  async delete(call: HttpCall): Promise<void> {
+  async delete(route: RouteService, call: HttpCall): Promise<void> {
     if (rejectWithoutSession(call)) return;
-    const session = this.#find(call, undefined);
+    const session = await this.#finder.find(route, call, undefined);
     if (session === undefined) return;
+    if (isLeft(session)) await takeUp(route, call, session);
     const ended = this.#sessions.end(session);
     call.answer.endEmpty(200);
     await ended;
@@ -154,25 +161,6 @@ export class LegacyInbound implements Inbound {
 
   async close(): Promise<void> {
     await this.#sessions.close();
-  }
-
-  /** The session of a request; answers the request itself when there is none (basic/transports, "Session Management"). */
-  #find(call: HttpCall, id: RequestId | undefined): LegacyClientSession | undefined {
-    const { sessionId, protocolVersion } = call.headers;
-    if (protocolVersion !== undefined && !isLegacyRevision(protocolVersion)) {
-      call.answer.end(400, errorRope(id, CODE.server, unsupportedVersion(protocolVersion)));
-      return undefined;
-    }
-    if (sessionId === undefined) {
-      call.answer.end(400, errorRope(id, CODE.server, 'Bad Request: Mcp-Session-Id header is required'));
-      return undefined;
-    }
-    const session = this.#sessions.get(sessionId, call.principal);
-    if (session === undefined) {
-      call.answer.end(404, errorRope(id, CODE.notFoundOrTimeout, 'Session not found'));
-      return undefined;
-    }
-    return session;
   }
 
   async #request(
@@ -300,6 +288,16 @@ export class LegacyInbound implements Inbound {
   }
 }
 
+/** Whether another process began the session, and this one has not taken up its backend session yet. */
+function isLeft(session: LegacyClientSession): boolean {
+  return session.affinity === undefined && session.backendSession !== undefined;
+}
+
+/** Makes the backend session of a client session known here; never throws. */
+async function takeUp(route: RouteService, call: HttpCall, session: LegacyClientSession): Promise<void> {
+  await route.describe(session.caller(call.forwarded)).catch(() => {});
+}
+
 /** Clients try GET before they have a session, to see whether there is a stream to be had; 405 says that there is not. */
 function rejectWithoutSession(call: HttpCall): boolean {
   if (call.headers.sessionId !== undefined) return false;
@@ -307,10 +305,6 @@ function rejectWithoutSession(call: HttpCall): boolean {
     allow: 'POST',
   });
   return true;
-}
-
-function unsupportedVersion(version: string): string {
-  return `Bad Request: Unsupported protocol version: ${version} (supported versions: ${LEGACY_REVISIONS.join(', ')})`;
 }
 
 /** What a request is about, for the log and for `Mcp-Name`. */

@@ -5,7 +5,14 @@ import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
 import { WrongEra } from '../../exchange/outbound.js';
 import type { ErrorOutcome, Outcome } from '../../exchange/outcome.js';
 import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
-import type { Caller, ClientSession, LogLevel, Revision } from '../../exchange/types.js';
+import type {
+  Caller,
+  ClientSession,
+  ForwardedHeaders,
+  LogLevel,
+  Revision,
+  SealedBackendSession,
+} from '../../exchange/types.js';
 import { LOG_LEVELS } from '../../exchange/types.js';
 import {
   type ErrorFrame,
@@ -36,6 +43,8 @@ export interface LegacyOutboundOptions extends PoolOptions {
   /** JSON text of the Implementation that stands in for a client that does not name itself. */
   readonly ownInfo: string;
 }
+
+const SILENT = { onNotification() {}, onRequest() {} };
 
 /** Codes of a 4xx that prove that the backend is of the other era, and did not carry out the request. */
 const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);
@@ -76,6 +85,18 @@ export class LegacyOutbound implements Outbound {
     }
   }
 
+  async authenticate(caller: Caller): Promise<void> {
+    const { session: client } = caller;
+    if (client === undefined) {
+      await this.describe(caller);
+      return;
+    }
+    const known = client.affinity instanceof ClientAffinity ? client.affinity : undefined;
+    const affinity = known ?? new ClientAffinity(this, client, caller);
+    await affinity.authenticate(caller);
+    if (known === undefined) this.#attach(client, affinity);
+  }
+
   async close(): Promise<void> {
     await this.#pool.close();
   }
@@ -86,8 +107,29 @@ export class LegacyOutbound implements Outbound {
   }
 
   /** Takes up a session that another process of the gateway opened. */
-  restore(id: string, revision: Revision): BackendSession {
-    return new BackendSession(this.#backend, restoredInfo(revision), id, RESTORED_IDS_FROM());
+  restore({ id, revision, cookies }: SealedBackendSession): BackendSession {
+    const session = new BackendSession(this.#backend, restoredInfo(revision), id, RESTORED_IDS_FROM());
+    session.cookies = cookies;
+    return session;
+  }
+
+  /** Tries credentials on a session with `ping`, which every server answers (basic/utilities/ping). */
+  async accepts(session: BackendSession, forwarded: ForwardedHeaders): Promise<boolean> {
+    const { name, handshakeMs } = this.#backend;
+    const { rpc, done } = session.request('ping', () => undefined, forwarded, SILENT);
+    const timer = setTimeout(() => rpc.abort(`no answer to ping within ${handshakeMs} ms`), handshakeMs);
+    const reply = await done.finally(() => clearTimeout(timer));
+    if (reply.kind === 'failed') throw noAnswerError(name, reply);
+    const said =
+      reply.kind === 'no-answer' ? reply.text : reply.frame.type === 'error' ? reply.frame.message : '';
+    const forClient = refusalForClient(reply.status, reply.headers, said);
+    if (forClient !== undefined) throw forClient;
+    if (session.id !== undefined && this.#losses.saysLost(reply, session.id)) {
+      session.drop();
+      return false;
+    }
+    if (reply.status >= 500) throw badGateway(`${name} answered HTTP ${reply.status}: ${said.slice(0, 200)}`);
+    return true;
   }
 
   /** A call of a client with a session: on the one backend session that belongs to it. */
@@ -174,10 +216,14 @@ export class LegacyOutbound implements Outbound {
       client.affinity.touch(caller);
       return client.affinity;
     }
-    void client.affinity?.end();
     const affinity = new ClientAffinity(this, client, caller);
-    client.affinity = affinity;
+    this.#attach(client, affinity);
     return affinity;
+  }
+
+  #attach(client: ClientSession, affinity: ClientAffinity): void {
+    void client.affinity?.end();
+    client.affinity = affinity;
   }
 
   #lease(caller: Caller, waiter?: Waiter): Promise<Lease> {
@@ -226,8 +272,7 @@ export class LegacyOutbound implements Outbound {
     if (current !== undefined && LOG_LEVELS.indexOf(current) <= LOG_LEVELS.indexOf(logLevel)) return;
     this.#levels.set(session, logLevel);
     const params = new Rope().push(`{"level":"${logLevel}"}`);
-    const silent = { onNotification() {}, onRequest() {} };
-    await session.request('logging/setLevel', () => params, caller.forwarded, silent).done;
+    await session.request('logging/setLevel', () => params, caller.forwarded, SILENT).done;
   }
 }
 

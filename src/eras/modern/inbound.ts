@@ -83,7 +83,7 @@ export class ModernInbound implements Inbound {
     methodNotAllowed(call);
   }
 
-  async delete(call: HttpCall): Promise<void> {
+  async delete(_route: RouteService, call: HttpCall): Promise<void> {
     methodNotAllowed(call);
   }
 

@@ -119,6 +119,10 @@ export class ModernOutbound implements Outbound {
     };
   }
 
+  async authenticate(caller: Caller): Promise<void> {
+    await this.describe(caller);
+  }
+
   async close(): Promise<void> {}
 
   /** Requests of other eras that this one removed: what they ask for rides on every request, or is not to be had. */
