@@ -129,6 +129,7 @@ function buildRoute(
     idleMs: sessions.idleMs,
     lost: sessions.lost,
     ownInfo: OWN_INFO,
+    roots: route.questions.roots,
   });
   const modern = new ModernOutbound({
     name,
@@ -136,6 +137,7 @@ function buildRoute(
     ticker,
     ownInfo: OWN_INFO,
     discoverMs: timeouts.connectMs,
+    maxRounds: config.limits.rounds,
   });
   const state = new Backend({
     name,
@@ -169,7 +171,12 @@ function buildRoute(
   const inbounds = createInbounds({
     route: route.path,
     sealer,
-    sessions: { max: config.limits.sessions, idleMs: sessions.idleMs },
+    sessions: {
+      max: config.limits.sessions,
+      idleMs: sessions.idleMs,
+      questionMs: route.questions.timeoutMs,
+    },
+    parking: { sealer, ticker, ...route.questions },
   });
   return {
     route: service,

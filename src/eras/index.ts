@@ -3,6 +3,7 @@ import type { Inbound } from './era.js';
 import { ClientSessions, type ClientSessionsOptions } from './legacy/client-sessions.js';
 import { LegacyInbound } from './legacy/inbound.js';
 import { ModernInbound } from './modern/inbound.js';
+import type { ParkingOptions } from './modern/parking.js';
 
 export type { Inbound } from './era.js';
 
@@ -10,12 +11,13 @@ export interface InboundOptions {
   readonly route: string;
   readonly sealer: Sealer;
   readonly sessions: ClientSessionsOptions;
+  readonly parking: ParkingOptions;
 }
 
 /**
  * The eras that clients may speak on a route. A request goes to the first that claims it; the last one takes what
  * nobody claimed, and says what is wrong with it.
  */
-export function createInbounds({ route, sealer, sessions }: InboundOptions): readonly Inbound[] {
-  return [new ModernInbound(), new LegacyInbound(new ClientSessions(route, sealer, sessions))];
+export function createInbounds({ route, sealer, sessions, parking }: InboundOptions): readonly Inbound[] {
+  return [new ModernInbound(parking), new LegacyInbound(new ClientSessions(route, sealer, sessions))];
 }

@@ -47,6 +47,13 @@ export class Exchange implements Bagged {
   /** When time is up, on the monotonic clock; infinite for streams that last, and while a person is asked. */
   deadlineAt = Number.POSITIVE_INFINITY;
   timedOut = false;
+  /** Nobody of the client's side waits at the moment: the call goes on when the client comes back with answers. */
+  parked = false;
+  /** JSON text of the progress token under which the client follows the call now. */
+  progressToken: string | undefined;
+  /** Told when the exchange is parked and when it goes on. */
+  onParked: ((parked: boolean) => void) | undefined;
+  #limitMs = Number.POSITIVE_INFINITY;
   readonly #channel: Channel;
   #cancelReason: string | undefined;
   #listener: ((reason: string) => void) | undefined;
@@ -56,6 +63,7 @@ export class Exchange implements Bagged {
     this.caller = caller;
     this.startedAt = performance.now();
     this.#channel = channel;
+    this.progressToken = request.progressToken;
   }
 
   /** Why the exchange was cancelled; undefined while it is wanted. */
@@ -82,6 +90,27 @@ export class Exchange implements Bagged {
     if (this.#cancelReason !== undefined) return;
     this.#cancelReason = reason;
     this.#listener?.(reason);
+  }
+
+  /** Sets the time that the exchange may take, from now on. */
+  limit(ms: number): void {
+    this.#limitMs = ms;
+    this.deadlineAt = performance.now() + ms;
+  }
+
+  /** The client was asked and has left with the questions: time stands still until it comes back. */
+  park(): void {
+    this.parked = true;
+    this.deadlineAt = Number.POSITIVE_INFINITY;
+    this.onParked?.(true);
+  }
+
+  /** The client is back, and follows the call under another progress token, or under none. */
+  unpark(progressToken: string | undefined): void {
+    this.parked = false;
+    this.progressToken = progressToken;
+    this.deadlineAt = performance.now() + this.#limitMs;
+    this.onParked?.(false);
   }
 
   /** Looks whether time is up. */

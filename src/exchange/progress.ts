@@ -36,7 +36,7 @@ export function serverMessageFor(
 ): ServerMessage | undefined {
   const { method, params, bytes, root } = frame;
   if (method !== PROGRESS) return { method, params, bytes: wholeOf(frame) };
-  const own = exchange.request.progressToken;
+  const own = exchange.progressToken;
   const named = progressTokenOf(frame);
   if (own === undefined || token === undefined || named === undefined || !meansSame(token, named)) {
     return undefined;

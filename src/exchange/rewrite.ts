@@ -10,7 +10,7 @@ import type { Params } from './exchange.js';
 export function rewriteParams(
   params: Params,
   meta: ReadonlyMap<string, string> | undefined,
-  edits?: Map<string, Rope | string | undefined>,
+  edits?: Edits,
 ): Rope {
   const out = new Rope();
   const metaEdits = new Map<string, string | undefined>();

@@ -6,7 +6,7 @@ import { type Outbound, type ServerDescription, WrongEra } from '../exchange/out
 import { type Outcome, ownError } from '../exchange/outcome.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
-import type { Caller } from '../exchange/types.js';
+import type { Caller, EraName } from '../exchange/types.js';
 import type { Backend } from './backend.js';
 
 export interface RouteOptions {
@@ -47,7 +47,7 @@ export class Route implements RouteService, Ticking {
     }
     this.#inFlight.add(exchange);
     if (!LASTING.has(exchange.request.method)) {
-      exchange.deadlineAt = exchange.startedAt + totalMs;
+      exchange.limit(totalMs);
     }
     ticker.add(this);
     try {
@@ -62,6 +62,10 @@ export class Route implements RouteService, Ticking {
       this.#inFlight.remove(exchange);
       if (this.#inFlight.size === 0) this.#onIdle?.();
     }
+  }
+
+  async eraFor(caller: Caller): Promise<EraName> {
+    return (await this.#options.backend.outboundFor(caller)).era;
   }
 
   async describe(caller: Caller): Promise<ServerDescription> {
@@ -104,7 +108,7 @@ export class Route implements RouteService, Ticking {
   /** Resolves when no exchange is in flight but those that last, or after `limitMs`; then ends what is left. */
   async drain(limitMs: number): Promise<void> {
     this.#inFlight.each((exchange) => {
-      if (LASTING.has(exchange.request.method)) exchange.cancel(SHUTDOWN);
+      if (LASTING.has(exchange.request.method) || exchange.parked) exchange.cancel(SHUTDOWN);
     });
     if (this.#inFlight.size > 0) {
       await new Promise<void>((resolve) => {

@@ -60,6 +60,7 @@ export class RpcCall implements AnswerSink, Ticking {
   #settled = false;
   #transport: StreamableHttpTransport | undefined;
   #transfer: Transfer | undefined;
+  #resend: { readonly send: () => void; readonly safe: boolean } | undefined;
   #status = 0;
   #headers: ResponseHeaders = {};
   #lastEventId: string | undefined;
@@ -77,9 +78,17 @@ export class RpcCall implements AnswerSink, Ticking {
     });
   }
 
-  post(transport: StreamableHttpTransport, headers: readonly string[], body: Rope): this {
+  /**
+   * Sends the request; once more, over a new connection, if it met a dead one.
+   * @param safe whether it may reach the server twice; one that never got a connection is sent again in any case
+   */
+  post(transport: StreamableHttpTransport, headers: readonly string[], body: Rope, safe: boolean): this {
     this.#transport = transport;
-    this.#transfer = transport.send('POST', headers, body, this);
+    const send = (): void => {
+      this.#transfer = transport.send('POST', headers, body, this);
+    };
+    this.#resend = { send, safe };
+    send();
     return this;
   }
 
@@ -159,7 +168,10 @@ export class RpcCall implements AnswerSink, Ticking {
 
   onError(error: TransportError): void {
     this.#ticker.remove(this);
-    if (error.failure === 'broken' && this.#lastEventId !== undefined) this.onEnd('');
+    const resend = this.#resend;
+    this.#resend = undefined;
+    if (resend !== undefined && !this.#settled && mayResend(error, resend.safe)) resend.send();
+    else if (error.failure === 'broken' && this.#lastEventId !== undefined) this.onEnd('');
     else this.#end({ kind: 'failed', error });
   }
 
@@ -200,4 +212,12 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#settled = true;
     this.#settle(reply);
   }
+}
+
+/** Whether a request that failed can still be sent, for one time more. */
+function mayResend(error: TransportError, safe: boolean): boolean {
+  const { code } = (error.cause ?? {}) as { code?: string };
+  // Another wait as long as the first would be too long for whoever waits.
+  if (error.failure === 'unreachable') return code !== 'UND_ERR_CONNECT_TIMEOUT';
+  return safe && error.failure === 'unanswered';
 }

@@ -1,6 +1,7 @@
 import { getSetCookies, Headers } from 'undici';
 import { Bag, type Bagged, NOWHERE } from '../../exchange/bag.js';
 import { CODE } from '../../exchange/errors.js';
+import { isSafe } from '../../exchange/safe-methods.js';
 import type { ForwardedHeaders } from '../../exchange/types.js';
 import {
   type ErrorFrame,
@@ -66,6 +67,9 @@ export class BackendSession {
     this.#nextId = firstRequestId;
   }
 
+  /** The call that has the session to itself: what comes outside any call belongs to it. */
+  holder: RpcListener | undefined;
+
   /** Requests in flight. */
   get busy(): number {
     return this.#calls?.size ?? 0;
@@ -96,7 +100,7 @@ export class BackendSession {
     const call = { id, rpc, listener, place: NOWHERE };
     this.#calls ??= new Bag();
     this.#calls.add(call);
-    rpc.post(transport, this.headers(forwarded), requestRope(id, method, params(id)));
+    rpc.post(transport, this.headers(forwarded), requestRope(id, method, params(id)), isSafe(method));
     return { id, rpc, done: this.#finish(call) };
   }
 
@@ -117,8 +121,13 @@ export class BackendSession {
   }
 
   /** Sends a notification; resolves when the backend took it, also when it did so with an error. */
-  notify(method: string, params: Rope | undefined, forwarded: ForwardedHeaders): Promise<RpcReply> {
-    return this.post(notificationRope(method, params), forwarded);
+  notify(
+    method: string,
+    params: Rope | undefined,
+    forwarded: ForwardedHeaders,
+    limitMs = AWAY_MS,
+  ): Promise<RpcReply> {
+    return this.post(notificationRope(method, params), forwarded, isSafe(method), limitMs);
   }
 
   /** Answers a server request; never throws. */
@@ -140,13 +149,21 @@ export class BackendSession {
     void this.post(errorRope(id, code, message), forwarded);
   }
 
-  /** Sends a message that has no response of its own. */
-  async post(body: Rope, forwarded: ForwardedHeaders): Promise<RpcReply> {
+  /**
+   * Sends a message that has no response of its own.
+   * @param safe whether it may reach the backend twice
+   */
+  async post(
+    body: Rope,
+    forwarded: ForwardedHeaders,
+    safe = false,
+    limitMs = AWAY_MS,
+  ): Promise<RpcReply> {
     const { transport, ticker } = this.backend;
     const rpc = new RpcCall(NO_ID, ticker, SILENT);
-    const timer = setTimeout(() => rpc.abort('no answer to a notification'), AWAY_MS).unref();
+    const timer = setTimeout(() => rpc.abort(`not taken within ${limitMs} ms`), limitMs).unref();
     try {
-      const reply = await rpc.post(transport, this.headers(forwarded), body).reply;
+      const reply = await rpc.post(transport, this.headers(forwarded), body, safe).reply;
       if (reply.kind !== 'failed') this.keepCookies(reply.headers);
       return reply;
     } finally {
@@ -164,6 +181,11 @@ export class BackendSession {
   /** The client showed other credentials than those that the stream was opened with. */
   renewFeed(forwarded: ForwardedHeaders): void {
     this.#feed?.renew(forwarded);
+  }
+
+  /** Resolves when what the backend sends outside any call can come in; at once where there is no such stream. */
+  feedSettled(): Promise<void> | undefined {
+    return this.#feed?.settled;
   }
 
   closeFeed(): void {

@@ -1,15 +1,28 @@
 import { CODE, cancelled, QuestionRefused } from '../../exchange/errors.js';
-import type { Exchange } from '../../exchange/exchange.js';
+import type { Exchange, Params } from '../../exchange/exchange.js';
 import { serverMessageFor, wholeOf } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import type { Answer } from '../../exchange/types.js';
-import { type NotificationFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
+import { getMember, type NotificationFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../transports/rpc-call.js';
+import { answerFor } from './answers.js';
 import type { BackendSession } from './backend-session.js';
+import { featuresFor } from './revisions.js';
+import type { Roots } from './roots.js';
 
 const EMPTY_RESULT = Buffer.from('{}');
+/** What a client of the modern era brings along when it tries again; no server of this one knows it. */
+const ROUND_MEMBERS: ReadonlyMap<string, undefined> = new Map([
+  ['inputResponses', undefined],
+  ['requestState', undefined],
+]);
 const LONGEST_RESUME_PAUSE_MS = 10_000;
 const MAX_RESUMES = 10;
+
+function hasRoundMembers({ bytes, node }: Params): boolean {
+  if (node === undefined) return false;
+  return [...ROUND_MEMBERS.keys()].some((key) => getMember(bytes, node, key) !== undefined);
+}
 
 /** One exchange on a backend session: the request, its progress and questions, its cancellation. */
 export class LegacyCall implements RpcListener {
@@ -18,10 +31,13 @@ export class LegacyCall implements RpcListener {
   #id = 0;
   #rpc: RpcCall | undefined;
   #paused = false;
+  #done = false;
+  readonly #roots: Roots;
 
-  constructor(exchange: Exchange, session: BackendSession) {
+  constructor(exchange: Exchange, session: BackendSession, roots: Roots) {
     this.#exchange = exchange;
     this.#session = session;
+    this.#roots = roots;
   }
 
   /** @throws ExchangeError when the exchange is cancelled meanwhile */
@@ -33,7 +49,11 @@ export class LegacyCall implements RpcListener {
       (id) => {
         const token =
           request.progressToken === undefined ? undefined : new Map([['progressToken', String(id)]]);
-        return rewriteParams(request.params, token);
+        return rewriteParams(
+          request.params,
+          token,
+          hasRoundMembers(request.params) && caller.era !== 'legacy' ? ROUND_MEMBERS : undefined,
+        );
       },
       caller.forwarded,
       this,
@@ -43,6 +63,7 @@ export class LegacyCall implements RpcListener {
     this.#exchange.onCancel((reason) => this.#cancel(reason));
     let reply = await sent.done;
     for (let n = 0; n < MAX_RESUMES && canResume(reply); n++) reply = await this.#resume(reply);
+    this.#done = true;
     this.#exchange.onCancel(undefined);
     this.#exchange.notes.backendMs = performance.now() - startedAt;
     if (this.#exchange.cancelled !== undefined) throw cancelled(this.#exchange.cancelled);
@@ -65,7 +86,7 @@ export class LegacyCall implements RpcListener {
     void this.#ask(frame);
   }
 
-  /** A question that came on the session's GET stream while this call has the session to itself. */
+  /** A question of the server, whether it came on the call's own stream or on that of a session that the call has alone. */
   async #ask(frame: RequestFrame): Promise<void> {
     const { forwarded } = this.#exchange.caller;
     if (frame.method === 'ping') {
@@ -73,17 +94,28 @@ export class LegacyCall implements RpcListener {
       return;
     }
     try {
-      const answer: Answer = await this.#exchange.ask({
-        id: frame.id,
-        method: frame.method,
-        bytes: wholeOf(frame),
-        params: frame.params,
-      });
-      this.#session.answer(frame.id, answer, forwarded);
+      const answer = await this.#answerTo(frame);
+      if (this.#done) return;
+      const features = featuresFor(this.#session.info.revision);
+      this.#session.answer(frame.id, answerFor(frame.method, answer, features), forwarded);
     } catch (error) {
+      if (this.#done) return;
       const code = error instanceof QuestionRefused ? error.code : CODE.internal;
       this.#session.refuse(frame.id, (error as Error).message, forwarded, code);
     }
+  }
+
+  async #answerTo(frame: RequestFrame): Promise<Answer> {
+    const { id, method, params } = frame;
+    const { caller } = this.#exchange;
+    const question = { id, method, params, bytes: wholeOf(frame) };
+    if (method !== 'roots/list' || caller.era === 'legacy') return this.#exchange.ask(question);
+    if (this.#roots.policy === 'off') throw new QuestionRefused('the client did not declare roots');
+    const known = this.#roots.withoutAsking(caller);
+    if (known !== undefined) return known;
+    const answer = await this.#exchange.ask(question);
+    this.#roots.remember(caller, answer);
+    return answer;
   }
 
   #cancel(reason: string): void {

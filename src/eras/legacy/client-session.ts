@@ -1,4 +1,4 @@
-import { QuestionRefused } from '../../exchange/errors.js';
+import { CODE, QuestionRefused } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type {
   BackendAffinity,
@@ -38,7 +38,11 @@ const MAX_RENEWALS = 8;
 interface PendingQuestion {
   readonly resolve: (answer: ClientAnswer) => void;
   readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
 }
+
+/** Questions that a client has open at a time. */
+const MAX_QUESTIONS = 1_000;
 
 /** Which capability a server request needs; requests that are not listed are passed on unasked. */
 const NEEDS: Readonly<Record<string, string>> = {
@@ -55,13 +59,16 @@ export class LegacyClientSession implements ClientSession {
   affinity: BackendAffinity | undefined;
   logLevel: LogLevel | undefined;
   lastUsedAt = performance.now();
+  readonly #questionMs: number;
   #principals: Set<Principal> | undefined;
   #stream: Answer | undefined;
   #inFlight: Map<RequestId, Exchange> | undefined;
   #questions: Map<RequestId, PendingQuestion> | undefined;
 
-  constructor(facts: SessionFacts) {
+  /** @param questionMs the time that a person has for an answer, in milliseconds */
+  constructor(facts: SessionFacts, questionMs: number) {
     this.facts = facts;
+    this.#questionMs = questionMs;
   }
 
   get backendSession(): SealedBackendSession | undefined {
@@ -159,9 +166,18 @@ export class LegacyClientSession implements ClientSession {
     if (stream === undefined || !stream.takesEvents) {
       return Promise.reject(new QuestionRefused('the client holds no stream that could carry the request'));
     }
+    if ((this.#questions?.size ?? 0) >= MAX_QUESTIONS) {
+      return Promise.reject(
+        new QuestionRefused(`limit of ${MAX_QUESTIONS} open questions reached`, CODE.internal),
+      );
+    }
     return new Promise((resolve, reject) => {
       this.#questions ??= new Map();
-      this.#questions.set(question.id, { resolve, reject });
+      const timer = setTimeout(
+        () => this.withdraw(question.id, 'Request timed out'),
+        this.#questionMs,
+      ).unref();
+      this.#questions.set(question.id, { resolve, reject, timer });
       stream.event(new Rope().push(question.bytes));
     });
   }
@@ -178,16 +194,28 @@ export class LegacyClientSession implements ClientSession {
     pending.resolve(frame.type === 'result' ? { result: text } : { error: text });
   }
 
+  /**
+   * Stops waiting for the answer to a question.
+   * @returns false when nobody waited for it
+   */
+  withdraw(id: RequestId, reason = 'the call has ended'): boolean {
+    const pending = this.#questions?.get(id);
+    if (pending === undefined) return false;
+    this.#forget(id);
+    pending.reject(new QuestionRefused(reason, CODE.notFoundOrTimeout));
+    return true;
+  }
+
   /** Ends what happens on the session. The backend is told by whoever ends the affinity. */
   close(reason: string): void {
     for (const exchange of this.#inFlight?.values() ?? []) exchange.cancel(reason);
-    for (const { reject } of this.#questions?.values() ?? []) reject(new QuestionRefused(reason));
-    this.#questions = undefined;
+    for (const id of [...(this.#questions?.keys() ?? [])]) this.withdraw(id, reason);
     this.#stream?.endEmpty(200);
     this.#stream = undefined;
   }
 
   #forget(id: RequestId): void {
+    clearTimeout(this.#questions?.get(id)?.timer);
     this.#questions?.delete(id);
     if (this.#questions?.size === 0) this.#questions = undefined;
   }

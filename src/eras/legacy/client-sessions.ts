@@ -11,6 +11,8 @@ export interface ClientSessionsOptions {
   readonly max: number;
   /** A session on which nothing happened for so long is dropped from memory, and its backend session ended. */
   readonly idleMs: number;
+  /** The time that a person has for the answer to a question, in milliseconds. */
+  readonly questionMs: number;
 }
 
 const PURPOSE = 'session';
@@ -60,6 +62,11 @@ export class ClientSessions {
   /** Sessions in memory. */
   get size(): number {
     return this.#live.size;
+  }
+
+  /** A session that is not kept yet: its handshake is to be done. */
+  create(facts: SessionFacts): LegacyClientSession {
+    return new LegacyClientSession(facts, this.#options.questionMs);
   }
 
   /**
@@ -146,7 +153,7 @@ export class ClientSessions {
   #restore(token: string): LegacyClientSession | undefined {
     const facts = this.#ended.has(token) ? undefined : this.#open(token);
     if (facts === undefined) return undefined;
-    const session = new LegacyClientSession(facts);
+    const session = this.create(facts);
     session.token = token;
     return session;
   }

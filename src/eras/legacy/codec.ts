@@ -1,4 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import type { PendingEdits, ResultOutcome } from '../../exchange/outcome.js';
+import { isRecord } from '../../exchange/record.js';
 import type { ClientCapabilities } from '../../exchange/types.js';
 import {
   elementsOf,
@@ -47,16 +49,40 @@ export function neutralCapabilities(text: string): string {
   return out.toBuffer().toString();
 }
 
-/** What a legacy server may be told of a client that has no session: nothing that makes it ask questions. */
-const NOT_DECLARED = ['elicitation', 'sampling', 'roots', 'tasks'] as const;
+/** What a legacy server is told of a client that has no session with the gateway. */
+export interface Declaration {
+  /** JSON text of the capabilities. */
+  readonly text: string;
+  /** Something in it lets the server ask questions. */
+  readonly asks: boolean;
+}
 
-/** @returns JSON text of the capabilities to declare in the handshake */
-export function capabilitiesForBackend(capabilities: ClientCapabilities): string {
-  if (!NOT_DECLARED.some((key) => key in capabilities.value)) return capabilities.text;
-  const bytes = Buffer.from(capabilities.text);
-  const out = new Rope();
-  writeObject(out, bytes, scanJson(bytes, 1), new Map(NOT_DECLARED.map((key) => [key, undefined])));
-  return out.toBuffer().toString();
+const ASKING = ['elicitation', 'sampling', 'roots'] as const;
+const REMEMBERED_DECLARATIONS = 1_000;
+const declarations = new LRUCache<string, Declaration>({ max: REMEMBERED_DECLARATIONS });
+
+/**
+ * The capabilities to declare in a handshake for a client. Nothing is declared that it did not declare itself, since
+ * its server would ask and never be answered.
+ * @param roots whether servers may know that the client has roots
+ */
+export function declarationFor(capabilities: ClientCapabilities, roots: boolean): Declaration {
+  const key = `${roots} ${capabilities.text}`;
+  let declaration = declarations.get(key);
+  if (declaration === undefined) {
+    const bytes = Buffer.from(capabilities.text);
+    const hasRoots = roots && isRecord(capabilities.value['roots']);
+    const edits = new Map<string, string | undefined>([['tasks', undefined]]);
+    // Changes of the roots could not be told: a client without a session has nothing to tell them on.
+    edits.set('roots', hasRoots ? '{}' : undefined);
+    for (const name of ASKING) if (!isRecord(capabilities.value[name])) edits.set(name, undefined);
+    const out = new Rope();
+    writeObject(out, bytes, scanJson(bytes, 1), edits);
+    const asks = ASKING.some((name) => isRecord(capabilities.value[name]) && (name !== 'roots' || hasRoots));
+    declaration = { text: out.toBuffer().toString(), asks };
+    declarations.set(key, declaration);
+  }
+  return declaration;
 }
 
 /** Takes off a legacy server's result what only the legacy era has. */

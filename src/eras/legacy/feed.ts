@@ -12,6 +12,8 @@ import type { BackendSession, SessionListener } from './backend-session.js';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
+/** Some proxies hold the headers of a stream back until its first byte. */
+const FIRST_ANSWER_MS = 1_000;
 
 /**
  * The GET stream of a backend session (basic/transports, "Listening for Messages from the Server"). SDK servers send
@@ -32,6 +34,9 @@ export class BackendFeed implements AnswerSink {
   #retryMs: number | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #status = 0;
+  readonly #opened: () => void;
+  /** Resolves when the backend has answered the first GET, one way or the other, or takes too long to. */
+  readonly settled: Promise<void>;
 
   constructor(
     session: BackendSession,
@@ -43,6 +48,15 @@ export class BackendFeed implements AnswerSink {
     this.#listener = listener;
     this.#forwarded = forwarded;
     this.#onStray = onStray;
+    let opened = (): void => {};
+    this.settled = new Promise((resolve) => {
+      const timer = setTimeout(resolve, FIRST_ANSWER_MS);
+      opened = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#opened = opened;
   }
 
   open(): void {
@@ -64,11 +78,13 @@ export class BackendFeed implements AnswerSink {
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
+    this.#opened();
     this.#transfer?.abort();
   }
 
   onHead(status: number, _headers: ResponseHeaders): void {
     this.#status = status;
+    this.#opened();
     if (status === 200) this.#pauseMs = FIRST_PAUSE_MS;
   }
 
@@ -108,6 +124,7 @@ export class BackendFeed implements AnswerSink {
   }
 
   onError(_error: TransportError): void {
+    this.#opened();
     this.#later();
   }
 

@@ -1,4 +1,5 @@
 import { badGateway, unreachable } from '../../exchange/errors.js';
+import { isSafe } from '../../exchange/safe-methods.js';
 import type { ForwardedHeaders, Revision } from '../../exchange/types.js';
 import {
   type ErrorFrame,
@@ -83,7 +84,7 @@ function initialize(backend: LegacyBackend, params: HandshakeParams, revision: R
     () => rpc.abort(`no answer to initialize within ${backend.handshakeMs} ms`),
     backend.handshakeMs,
   );
-  rpc.post(backend.transport, headers, requestRope(0, 'initialize', body));
+  rpc.post(backend.transport, headers, requestRope(0, 'initialize', body), isSafe('initialize'));
   return rpc.reply.finally(() => clearTimeout(timer));
 }
 

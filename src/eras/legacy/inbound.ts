@@ -24,8 +24,9 @@ import {
 } from '../../jsonrpc/index.js';
 import type { HttpCall } from '../../transports/inbound-call.js';
 import type { Inbound } from '../era.js';
+import { CallChannel } from './call-channel.js';
 import { neutralClientCapabilities } from './client-capabilities.js';
-import { LegacyClientSession, StreamChannel } from './client-session.js';
+import type { LegacyClientSession } from './client-session.js';
 import type { ClientSessions } from './client-sessions.js';
 import { initializeResult } from './initialize-result.js';
 import { writeError, writeResult } from './outcome.js';
@@ -73,7 +74,7 @@ export class LegacyInbound implements Inbound {
     const declared = member('capabilities');
     const capabilities = readCapabilities(declared?.kind === 'object' ? textOf(bytes, declared) : '{}');
     const info = member('clientInfo');
-    const session = new LegacyClientSession({
+    const session = this.#sessions.create({
       route: route.path,
       revision,
       principal: call.principal,
@@ -83,7 +84,7 @@ export class LegacyInbound implements Inbound {
       neutralCapabilities: neutralClientCapabilities(capabilities, revision),
       backendSession: undefined,
     });
-    const exchange = this.#exchange(session, call, frame, undefined);
+    const exchange = this.#exchange(session, call, frame, new CallChannel(session, call.answer));
     let outcome: Outcome;
     call.answer.holdHeaders();
     try {
@@ -171,7 +172,8 @@ export class LegacyInbound implements Inbound {
     reply: Reply,
   ): Promise<void> {
     const { id, method } = frame;
-    const exchange = this.#exchange(session, call, frame, call);
+    const channel = new CallChannel(session, call.answer);
+    const exchange = this.#exchange(session, call, frame, channel);
     const own = OWN_METHODS[method]?.(session, frame);
     if (own !== undefined) {
       reply(200, own);
@@ -184,7 +186,9 @@ export class LegacyInbound implements Inbound {
       );
       return;
     }
-    const outcome = await route.run(exchange).finally(() => session.finish(id));
+    const outcome = await route.run(exchange);
+    session.finish(id);
+    channel.finish();
     // A cancelled request has no response (basic/utilities/cancellation); the stream that it was to come on ends.
     if (exchange.cancelled !== undefined && !exchange.timedOut) {
       if (!call.answer.done)
@@ -266,12 +270,12 @@ export class LegacyInbound implements Inbound {
     session: LegacyClientSession,
     call: HttpCall,
     frame: RequestFrame,
-    stream: HttpCall | undefined,
+    channel: CallChannel,
   ): Exchange {
     const { bytes, params, method, id } = frame;
     const meta = params === undefined ? undefined : getMember(bytes, params, '_meta');
     const token = meta === undefined ? undefined : getMember(bytes, meta, 'progressToken');
-    return new Exchange(
+    const exchange = new Exchange(
       {
         id,
         method,
@@ -283,8 +287,10 @@ export class LegacyInbound implements Inbound {
         paramHeaders: [],
       },
       session.caller(call.forwarded),
-      new StreamChannel(session, () => stream?.answer),
+      channel,
     );
+    channel.begin(exchange);
+    return exchange;
   }
 }
 

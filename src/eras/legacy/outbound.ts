@@ -1,4 +1,5 @@
-import { badGateway, CODE, cancelled } from '../../exchange/errors.js';
+import { abortable } from '../../exchange/abortable.js';
+import { badGateway, CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
@@ -6,6 +7,7 @@ import { WrongEra } from '../../exchange/outbound.js';
 import type { ErrorOutcome, Outcome } from '../../exchange/outcome.js';
 import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
 import type {
+  Answer,
   Caller,
   ClientSession,
   ForwardedHeaders,
@@ -29,17 +31,19 @@ import { ClientAffinity } from './affinity.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendSession, type SessionListener } from './backend-session.js';
 import { LegacyCall } from './call.js';
-import { capabilitiesForBackend, neutralCapabilities, neutralResult } from './codec.js';
+import { declarationFor, neutralCapabilities, neutralResult } from './codec.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
 import { type Lease, type PoolOptions, SessionPool, Waiter } from './pool.js';
 import { NEWEST_LEGACY } from './revisions.js';
+import { keyOf, Roots, type RootsPolicy } from './roots.js';
 
 export interface LegacyOutboundOptions extends PoolOptions {
   /** `call` gives each call of a client without a session one of its own. */
   readonly isolation: 'principal' | 'call';
   /** Answers that mean a lost session, beside those that are known to. */
   readonly lost: readonly ConfiguredLoss[];
+  readonly roots: RootsPolicy;
   /** JSON text of the Implementation that stands in for a client that does not name itself. */
   readonly ownInfo: string;
 }
@@ -51,6 +55,16 @@ const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);
 /** Codes of a 4xx that servers of the other era use to the same end, and any server for what they say. */
 const AMBIGUOUS_CODES: ReadonlySet<number> = new Set([CODE.invalidParams, CODE.methodNotFound]);
 
+/** Requests that servers answer without a question; any number of them may share a session. */
+const NEVER_ASKING: ReadonlySet<string> = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'completion/complete',
+]);
+const EMPTY_RESULT = Buffer.from('{}');
+
 /** The legacy era toward backends: handshakes, sessions, and the calls on them. */
 export class LegacyOutbound implements Outbound {
   readonly era = 'legacy';
@@ -58,6 +72,7 @@ export class LegacyOutbound implements Outbound {
   readonly #options: LegacyOutboundOptions;
   readonly #pool: SessionPool;
   readonly #losses: LossTable;
+  readonly #roots: Roots;
   readonly #levels = new WeakMap<BackendSession, LogLevel>();
 
   constructor(backend: LegacyBackend, options: LegacyOutboundOptions) {
@@ -65,6 +80,7 @@ export class LegacyOutbound implements Outbound {
     this.#options = options;
     this.#pool = new SessionPool(options);
     this.#losses = new LossTable(options.lost);
+    this.#roots = new Roots(options.roots);
   }
 
   async call(exchange: Exchange): Promise<Outcome> {
@@ -103,7 +119,7 @@ export class LegacyOutbound implements Outbound {
 
   /** Opens a session for a client session; used by its affinity, also to replace a lost one. */
   open(caller: Caller): Promise<BackendSession> {
-    return this.#open(this.#handshakeParams(caller));
+    return this.#open(this.#handshakeParams(caller, caller.capabilities.text));
   }
 
   /** Takes up a session that another process of the gateway opened. */
@@ -138,7 +154,8 @@ export class LegacyOutbound implements Outbound {
     exchange.notes.session = 'own';
     for (let attempt = 0; ; attempt++) {
       const session = await abortable(exchange, affinity.session());
-      const reply = await new LegacyCall(exchange, session).run();
+      await session.feedSettled();
+      const reply = await new LegacyCall(exchange, session, this.#roots).run();
       const again = this.#mayRepeat(reply, session, attempt);
       if (again) {
         affinity.replace(session);
@@ -152,19 +169,27 @@ export class LegacyOutbound implements Outbound {
   async #callPooled(exchange: Exchange): Promise<Outcome> {
     for (let attempt = 0; ; attempt++) {
       const waiter = new Waiter();
-      const lease = await abortable(exchange, this.#lease(exchange.caller, waiter), {
+      const lease = await abortable(exchange, this.#lease(exchange.caller, waiter, exchange.request.method), {
         leave: () => waiter.abandon(),
         late: (lease) => lease.release(),
       });
       const { session } = lease;
-      exchange.notes.session =
-        session.id === undefined ? 'none' : this.#options.isolation === 'call' ? 'call' : 'shared';
+      exchange.notes.session = session.id === undefined ? 'none' : lease.use;
+      const call = new LegacyCall(exchange, session, this.#roots);
       try {
-        await this.#raiseLevel(session, exchange.caller);
-        const reply = await new LegacyCall(exchange, session).run();
+        if (exchange.caller.logLevel !== undefined)
+          await this.#raiseLevel(session, exchange.caller.logLevel, exchange.caller);
+        if (lease.use !== 'shared') {
+          await session.feedSettled();
+          session.holder = call;
+          exchange.onParked = lease.park;
+        }
+        const reply = await call.run();
         if (this.#mayRepeat(reply, session, attempt)) continue;
         return this.#outcome(exchange, session, reply);
       } finally {
+        session.holder = undefined;
+        exchange.onParked = undefined;
         lease.release();
       }
     }
@@ -226,24 +251,35 @@ export class LegacyOutbound implements Outbound {
     client.affinity = affinity;
   }
 
-  #lease(caller: Caller, waiter?: Waiter): Promise<Lease> {
-    const params = this.#handshakeParams(caller);
+  /** A session for a caller: to itself while it does something during which the server may ask it something. */
+  #lease(caller: Caller, waiter?: Waiter, method?: string): Promise<Lease> {
+    const { text, asks } = declarationFor(caller.neutralCapabilities, this.#roots.policy !== 'off');
+    const params = this.#handshakeParams(caller, text);
     const open = async (): Promise<BackendSession> => {
       const session = await this.#open(params);
-      if (this.#options.isolation !== 'call')
-        session.openFeed(new PooledListener(session, params), caller.forwarded);
+      if (asks || this.#options.isolation !== 'call') {
+        const listener = new PooledListener(session, params.forwarded, this.#rootsOf(caller, asks));
+        session.openFeed(listener, caller.forwarded);
+      }
       return session;
     };
     if (this.#options.isolation === 'call') return this.#pool.acquireOnce(caller.forwarded, open, waiter);
-    const key = `${caller.principal} ${params.capabilities} ${params.clientInfo}`;
-    return this.#pool.acquireShared(key, caller.forwarded, open, waiter);
+    const key = `${caller.principal} ${text} ${params.clientInfo}`;
+    const exclusive = asks && method !== undefined && !NEVER_ASKING.has(method);
+    return exclusive
+      ? this.#pool.acquireExclusive(key, caller.forwarded, open, waiter)
+      : this.#pool.acquireShared(key, caller.forwarded, open, waiter);
   }
 
-  #handshakeParams(caller: Caller): HandshakeParams {
-    const own = caller.era === 'legacy';
+  #rootsOf(caller: Caller, asks: boolean): (() => Answer) | undefined {
+    const key = keyOf(caller);
+    return asks && this.#roots.policy !== 'off' ? () => this.#roots.lastKnown(key) : undefined;
+  }
+
+  #handshakeParams(caller: Caller, capabilities: string): HandshakeParams {
     return {
-      revision: own ? caller.revision : NEWEST_LEGACY,
-      capabilities: own ? caller.capabilities.text : capabilitiesForBackend(caller.neutralCapabilities),
+      revision: caller.era === 'legacy' ? caller.revision : NEWEST_LEGACY,
+      capabilities,
       clientInfo: caller.clientInfo ?? this.#options.ownInfo,
       forwarded: caller.forwarded,
     };
@@ -265,9 +301,8 @@ export class LegacyOutbound implements Outbound {
   }
 
   /** Log messages are asked for per session; a shared one gets the most talkative level that any call asked for. */
-  async #raiseLevel(session: BackendSession, caller: Caller): Promise<void> {
-    const { logLevel } = caller;
-    if (logLevel === undefined || !session.info.capabilities.includes('"logging"')) return;
+  async #raiseLevel(session: BackendSession, logLevel: LogLevel, caller: Caller): Promise<void> {
+    if (!session.info.capabilities.includes('"logging"')) return;
     const current = this.#levels.get(session);
     if (current !== undefined && LOG_LEVELS.indexOf(current) <= LOG_LEVELS.indexOf(logLevel)) return;
     this.#levels.set(session, logLevel);
@@ -285,25 +320,36 @@ function restoredInfo(revision: Revision): InitializeInfo {
   return { revision, bytes, result, capabilities: '{}', serverInfo: undefined, instructions: undefined };
 }
 
-/** What comes on a pooled session outside any call. */
+/** What comes on a pooled session outside the answer stream of a call. */
 class PooledListener implements SessionListener {
   readonly #session: BackendSession;
-  readonly #params: HandshakeParams;
+  readonly #forwarded: ForwardedHeaders;
+  readonly #roots: (() => Answer) | undefined;
 
-  constructor(session: BackendSession, params: HandshakeParams) {
+  /** @param roots what to answer to `roots/list` where nobody can be asked; undefined where roots are not declared */
+  constructor(session: BackendSession, forwarded: ForwardedHeaders, roots: (() => Answer) | undefined) {
     this.#session = session;
-    this.#params = params;
+    this.#forwarded = forwarded;
+    this.#roots = roots;
   }
 
   onNotification(frame: NotificationFrame): void {
-    if (frame.method !== PROGRESS) return;
-    this.#session.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
+    if (frame.method === PROGRESS)
+      this.#session.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
+    else this.#session.holder?.onNotification(frame);
   }
 
   onRequest(frame: RequestFrame): void {
-    const { forwarded } = this.#params;
-    if (frame.method === 'ping') this.#session.answer(frame.id, { result: Buffer.from('{}') }, forwarded);
-    else this.#session.refuse(frame.id, 'no client request is there to attach this to', forwarded, -32603);
+    const { holder } = this.#session;
+    if (holder !== undefined) holder.onRequest(frame);
+    else if (frame.method === 'ping')
+      this.#session.answer(frame.id, { result: EMPTY_RESULT }, this.#forwarded);
+    else if (frame.method === 'roots/list' && this.#roots !== undefined) {
+      this.#session.answer(frame.id, this.#roots(), this.#forwarded);
+    } else {
+      const message = 'no client request is there to attach this to';
+      this.#session.refuse(frame.id, message, this.#forwarded, CODE.internal);
+    }
   }
 }
 
@@ -367,39 +413,4 @@ function errorOutcome(exchange: Exchange, frame: ErrorFrame, status: number): Er
     status,
     headers: undefined,
   };
-}
-
-/** Waits for something on behalf of an exchange, but no longer than the exchange lasts. */
-async function abortable<T>(
-  exchange: Exchange,
-  wanted: Promise<T>,
-  unwanted: {
-    /** Called when the exchange is over first. */
-    readonly leave?: () => void;
-    /** Takes what comes nevertheless. */
-    readonly late?: (value: T) => void;
-  } = {},
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    let gone = false;
-    exchange.onCancel((reason) => {
-      gone = true;
-      unwanted.leave?.();
-      reject(cancelled(reason));
-    });
-    wanted.then(
-      (value) => {
-        if (gone) unwanted.late?.(value);
-        else {
-          exchange.onCancel(undefined);
-          resolve(value);
-        }
-      },
-      (error) => {
-        if (gone) return;
-        exchange.onCancel(undefined);
-        reject(error);
-      },
-    );
-  });
 }

@@ -10,7 +10,7 @@ export interface PoolOptions {
 }
 
 /** How a session is used: by any number of calls, by one call at a time, or by one call alone. */
-type Use = 'shared' | 'exclusive' | 'once';
+export type Use = 'shared' | 'exclusive' | 'once';
 
 interface Entry {
   readonly key: string;
@@ -20,6 +20,8 @@ interface Entry {
   opening: Promise<BackendSession>;
   /** Calls that have the session, or wait for it. */
   holders: number;
+  /** Its call waits for a person; it does not count while it does. */
+  parked: boolean;
   state: 'waiting' | 'open' | 'gone';
 }
 
@@ -32,6 +34,9 @@ interface Place {
 /** A place on a session; given back exactly once. */
 export interface Lease {
   readonly session: BackendSession;
+  readonly use: Use;
+  /** The call waits for a person, so that others are let in meanwhile, or it goes on. */
+  park(parked: boolean): void;
   release(): void;
 }
 
@@ -132,6 +137,7 @@ export class SessionPool {
       forwarded,
       session: undefined,
       holders: 0,
+      parked: false,
       state: 'waiting',
       opening: undefined as unknown as Promise<BackendSession>,
     };
@@ -171,13 +177,15 @@ export class SessionPool {
     const release = (): void => {
       if (released) return;
       released = true;
+      this.#park(entry, false);
       entry.holders--;
       if (entry.holders === 0) this.#unused(entry);
     };
-    if (entry.session !== undefined) return { session: entry.session, release };
+    const park = (parked: boolean): void => this.#park(entry, parked && !released);
+    if (entry.session !== undefined) return { session: entry.session, use: entry.use, park, release };
     if (waiter !== undefined) waiter.leave = release;
     try {
-      return { session: await entry.opening, release };
+      return { session: await entry.opening, use: entry.use, park, release };
     } catch (error) {
       release();
       throw error;
@@ -196,6 +204,13 @@ export class SessionPool {
       session.lastUsedAt = performance.now();
       this.#admit();
     }
+  }
+
+  #park(entry: Entry, parked: boolean): void {
+    if (entry.parked === parked || entry.state !== 'open') return;
+    entry.parked = parked;
+    this.#count += parked ? -1 : 1;
+    if (parked) this.#admit();
   }
 
   /** Lets in whoever there is room for, in the order of the line. */
@@ -236,7 +251,7 @@ export class SessionPool {
 
   #remove(entry: Entry): void {
     if (entry.state === 'gone') return;
-    if (entry.state === 'open') this.#count--;
+    if (entry.state === 'open' && !entry.parked) this.#count--;
     this.#line.get(entry)?.leave(closing());
     this.#line.delete(entry);
     entry.state = 'gone';

@@ -1,60 +1,42 @@
-import { CODE, QuestionRefused } from '../../exchange/errors.js';
+import { CODE } from '../../exchange/errors.js';
 import { Exchange, type ExchangeRequest } from '../../exchange/exchange.js';
 import { type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
 import type { RouteService } from '../../exchange/route-service.js';
-import {
-  type Caller,
-  type Channel,
-  type Answer as ClientAnswer,
-  isLogLevel,
-  levelReaches,
-  type Question,
-  type ServerMessage,
-} from '../../exchange/types.js';
+import type { Caller, EraName } from '../../exchange/types.js';
 import {
   type Batch,
   errorRope,
   type Frame,
   FrameError,
   getMember,
+  type JsonNode,
+  membersOf,
   type RequestFrame,
-  Rope,
-  resultRope,
   scanJson,
   stringOf,
-  writeObject,
 } from '../../jsonrpc/index.js';
 import type { Answer } from '../../transports/answer.js';
 import type { HttpCall } from '../../transports/inbound-call.js';
 import type { Inbound } from '../era.js';
-import { checkResult, dressError, dressResult } from './codec.js';
 import { type Envelope, type Refusal, readEnvelope } from './envelope.js';
+import { InteractiveCall, type Waiter } from './interactive.js';
 import { answerListenWithNothing, listenEnd } from './listen.js';
-import { ENVELOPE_KEYS, META, MODERN_VERSION, MODERN_VERSIONS, TASKS_EXTENSION } from './names.js';
+import { ENVELOPE_KEYS, MAY_ASK, META, MODERN_VERSION, MODERN_VERSIONS } from './names.js';
+import { writeOutcome } from './outcome.js';
+import { ParkingLot, type ParkingOptions } from './parking.js';
+import { requestDigest } from './request-state.js';
 
 const LISTEN = 'subscriptions/listen';
 const DISCOVER = 'server/discover';
 
-/** Requests that the revision knows: an unknown one is the backend's to refuse. */
-const CORE_METHODS: ReadonlySet<string> = new Set([
-  'tools/list',
-  'tools/call',
-  'prompts/list',
-  'prompts/get',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-  'completion/complete',
-]);
-
-/**
- * Statuses by which a backend, or the lack of one, puts off `server/discover`. Clients take the answer for what the
- * gateway speaks, and SDK clients read 429 as "the older revisions", so it is told in the one way that says "later".
- */
-const NOT_NOW: ReadonlySet<number> = new Set([429, 502, 504]);
-
 /** The modern era toward clients: every POST tells all that there is to know about its sender. */
 export class ModernInbound implements Inbound {
+  readonly #lot: ParkingLot<InteractiveCall>;
+
+  constructor(parking: ParkingOptions) {
+    this.#lot = new ParkingLot(parking);
+  }
+
   /**
    * A message is of this era if its `_meta` says so. One that says nothing is, if its version header does: it lacks
    * what this era demands, and is told so.
@@ -96,16 +78,68 @@ export class ModernInbound implements Inbound {
       refuse(call.answer, frame, envelope);
       return;
     }
-    const exchange = this.#exchange(call, frame, envelope);
-    call.answer.onGone(() => exchange.cancel('the client closed the response stream'));
+    if (MAY_ASK.has(frame.method) && (await this.#retry(route, call, frame, envelope))) return;
+    const interactive = new InteractiveCall(this.#lot, waiterOf(call, frame, envelope), this.#write);
+    const exchange = this.#exchange(call, frame, envelope, interactive);
+    interactive.begin(exchange);
     const outcome = await this.#outcome(route, call, frame, exchange);
     if (outcome === undefined) return;
     if (frame.method === LISTEN && exchange.cancelled !== undefined) {
       // The gateway ends the subscription, and says so in the proper way; a client that has left reads none of it.
       call.answer.end(200, listenEnd(frame.id, undefined));
-    } else writeOutcome(call.answer, exchange, outcome);
+    } else interactive.finish(outcome);
     route.record(exchange, call.answer.status, outcome);
   }
+
+  /**
+   * Takes a request that brings a state back (basic/patterns/mrtr, "Basic Workflow").
+   * @returns whether the request has been dealt with; if not, it is a new call, or the backend's own to judge
+   */
+  async #retry(
+    route: RouteService,
+    call: HttpCall,
+    frame: RequestFrame,
+    envelope: Envelope,
+  ): Promise<boolean> {
+    const { bytes, params, method } = frame;
+    const state = params === undefined ? undefined : getMember(bytes, params, 'requestState');
+    if (params === undefined || state === undefined) return false;
+    const token = stringOf(bytes, state);
+    const digest = (): string => requestDigest(method, bytes, params);
+    const found = token === undefined ? undefined : this.#lot.find(token, call.principal, digest);
+    const responses = getMember(bytes, params, 'inputResponses');
+    if (found?.kind === 'parked') {
+      if (responses !== undefined && responses.kind !== 'object')
+        refuseState(call, frame, 'inputResponses must be an object');
+      else found.ticket.call.resume(waiterOf(call, frame, envelope), bytes, responses);
+      return true;
+    }
+    if (found?.kind === 'again') {
+      const declined = responses === undefined ? undefined : refusedAction(bytes, responses);
+      if (declined === undefined) return false;
+      refuseState(call, frame, `the server needs what was answered with ${declined}`);
+      return true;
+    }
+    // A state that this gateway did not make may be that of a modern backend, which then judges it.
+    const caller = this.#caller(call, envelope);
+    if (found?.kind !== 'refused' && (await eraOf(route, caller)) === 'modern') return false;
+    refuseState(
+      call,
+      frame,
+      `Invalid or expired requestState${found?.kind === 'refused' ? `: ${found.reason}` : ''}`,
+    );
+    return true;
+  }
+
+  readonly #write = (waiter: Waiter, exchange: Exchange, outcome: Outcome): void => {
+    const { request, caller } = exchange;
+    writeOutcome(waiter, exchange, outcome, () =>
+      this.#lot.sealAgain(
+        caller.principal,
+        requestDigest(request.method, request.params.bytes, request.params.node),
+      ),
+    );
+  };
 
   async #outcome(
     route: RouteService,
@@ -135,7 +169,7 @@ export class ModernInbound implements Inbound {
     return route.run(exchange);
   }
 
-  #exchange(call: HttpCall, frame: RequestFrame, envelope: Envelope): Exchange {
+  #exchange(call: HttpCall, frame: RequestFrame, envelope: Envelope, channel: InteractiveCall): Exchange {
     const request: ExchangeRequest = {
       id: frame.id,
       method: frame.method,
@@ -145,7 +179,11 @@ export class ModernInbound implements Inbound {
       raw: rawOf(frame),
       paramHeaders: call.headers.params,
     };
-    const caller: Caller = {
+    return new Exchange(request, this.#caller(call, envelope), channel);
+  }
+
+  #caller(call: HttpCall, envelope: Envelope): Caller {
+    return {
       era: 'modern',
       revision: envelope.version,
       principal: call.principal,
@@ -156,10 +194,36 @@ export class ModernInbound implements Inbound {
       forwarded: call.forwarded,
       session: undefined,
     };
-    const channel = new ModernChannel(call.answer);
-    const exchange = new Exchange(request, caller, channel);
-    channel.exchange = exchange;
-    return exchange;
+  }
+}
+
+function waiterOf(call: HttpCall, frame: RequestFrame, envelope: Envelope): Waiter {
+  return {
+    id: frame.id,
+    answer: call.answer,
+    progressToken: envelope.progressToken,
+    logLevel: envelope.logLevel,
+  };
+}
+
+function refuseState(call: HttpCall, frame: RequestFrame, message: string): void {
+  call.answer.end(400, errorRope(frame.id, CODE.invalidParams, message));
+}
+
+/** The first answer that is a refusal. */
+function refusedAction(bytes: Buffer, responses: JsonNode): string | undefined {
+  for (const { value } of membersOf(bytes, responses)) {
+    const action = stringOf(bytes, getMember(bytes, value, 'action'));
+    if (action === 'decline' || action === 'cancel') return action;
+  }
+  return undefined;
+}
+
+async function eraOf(route: RouteService, caller: Caller): Promise<EraName | undefined> {
+  try {
+    return await route.eraFor(caller);
+  } catch {
+    return undefined;
   }
 }
 
@@ -192,45 +256,6 @@ function rawOf(frame: RequestFrame): Buffer | undefined {
   return root.members?.length === 4 && root.start === 0 && root.end === bytes.length ? bytes : undefined;
 }
 
-/** The way of a server's messages to a modern client: the request's own response stream. */
-class ModernChannel implements Channel {
-  exchange: Exchange | undefined;
-  readonly #answer: Answer;
-
-  constructor(answer: Answer) {
-    this.#answer = answer;
-  }
-
-  notify(message: ServerMessage): boolean {
-    const { exchange } = this;
-    if (exchange === undefined || !this.#wanted(exchange, message)) return true;
-    return this.#answer.event(new Rope().push(message.bytes));
-  }
-
-  onDrain(resume: () => void): void {
-    this.#answer.onDrain(resume);
-  }
-
-  ask(question: Question): Promise<ClientAnswer> {
-    return Promise.reject(new QuestionRefused(`the client did not declare what ${question.method} needs`));
-  }
-
-  /**
-   * Whether a notification belongs on this stream: progress that was asked for, and log messages of the level asked
-   * for (basic/patterns/progress, server/utilities/logging). A modern backend has seen to that itself.
-   */
-  #wanted(exchange: Exchange, message: ServerMessage): boolean {
-    if (exchange.notes.backendEra === 'modern') return true;
-    if (message.method === 'notifications/progress') return exchange.request.progressToken !== undefined;
-    if (message.method !== 'notifications/message') return false;
-    const { bytes, params } = message;
-    const { logLevel } = exchange.caller;
-    if (logLevel === undefined || params === undefined) return false;
-    const level = stringOf(bytes, getMember(bytes, params, 'level'));
-    return isLogLevel(level) && levelReaches(level, logLevel);
-  }
-}
-
 async function describe(route: RouteService, exchange: Exchange) {
   try {
     return await route.describe(exchange.caller);
@@ -258,57 +283,4 @@ async function discover(route: RouteService, exchange: Exchange): Promise<Outcom
 
 function refuse(answer: Answer, frame: RequestFrame, refusal: Refusal): void {
   answer.end(refusal.status, errorRope(frame.id, refusal.code, refusal.message, refusal.data));
-}
-
-function writeOutcome(answer: Answer, exchange: Exchange, outcome: Outcome): void {
-  const { id, method, name } = exchange.request;
-  if (outcome.type === 'error') {
-    if (outcome.dress === 'modern') {
-      const whole = new Rope()
-        .push(`{"jsonrpc":"2.0","id":${id},"error":`)
-        .push(outcome.raw as Buffer)
-        .push('}');
-      answer.end(outcome.status ?? 200, whole, outcome.headers);
-      return;
-    }
-    const uri = method === 'resources/read' ? name : undefined;
-    const { status, code, data, unchanged } = dressError(outcome, uri, CORE_METHODS.has(method));
-    const { raw, message, headers } = outcome;
-    if (unchanged && raw !== undefined) {
-      answer.end(
-        status,
-        new Rope().push(`{"jsonrpc":"2.0","id":${id},"error":`).push(raw).push('}'),
-        headers,
-      );
-    } else {
-      const later = method === DISCOVER && NOT_NOW.has(status);
-      answer.end(
-        later ? 503 : status,
-        errorRope(id, code, message, data),
-        later ? { 'retry-after': '1', ...headers } : headers,
-      );
-    }
-    return;
-  }
-  const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
-  if (outcome.dress === 'modern') {
-    const problem = checkResult(method, outcome, declaresTasks(exchange), forcePrivate);
-    if (problem !== undefined) {
-      answer.end(200, errorRope(id, CODE.internal, problem));
-      return;
-    }
-  } else dressResult(method, outcome, { ttlMs: 0, scope: 'private' });
-  const { bytes, node, edits, frameId } = outcome;
-  if (edits.size === 0 && frameId === id) {
-    answer.end(200, new Rope().push(bytes));
-    return;
-  }
-  const result = new Rope();
-  writeObject(result, bytes, node, edits);
-  answer.end(200, resultRope(id, result));
-}
-
-function declaresTasks(exchange: Exchange): boolean {
-  const { extensions } = exchange.caller.capabilities.value;
-  return typeof extensions === 'object' && extensions !== null && TASKS_EXTENSION in extensions;
 }

@@ -11,9 +11,11 @@ import {
 } from '../../exchange/outcome.js';
 import { serverMessageFor } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
+import { isSafe } from '../../exchange/safe-methods.js';
 import type { Ticker } from '../../exchange/ticker.js';
 import type { Caller } from '../../exchange/types.js';
 import {
+  type Edits,
   type ErrorFrame,
   elementsOf,
   getMember,
@@ -34,6 +36,7 @@ import { neutralResult } from './codec.js';
 import { encodeHeaderValue } from './headers.js';
 import { META, MODERN_CODE, MODERN_VERSION, REMOVED_METHODS } from './names.js';
 import { paramHeaderValues, UnsendableArgument } from './param-headers.js';
+import { Rounds, RoundsFailed } from './rounds.js';
 import { ToolIndex, type ToolMap, toolFacts } from './tool-index.js';
 
 export interface ModernOutboundOptions {
@@ -44,6 +47,8 @@ export interface ModernOutboundOptions {
   /** JSON text of the Implementation that stands in for a client that does not name itself. */
   readonly ownInfo: string;
   readonly discoverMs: number;
+  /** Rounds of questions in one call. */
+  readonly maxRounds: number;
 }
 
 const ACCEPT = [
@@ -80,19 +85,31 @@ export class ModernOutbound implements Outbound {
       const own = await this.#answerRemoved(exchange);
       if (own !== undefined) return own;
     }
-    for (let attempt = 0; ; attempt++) {
-      const sameEra = exchange.caller.era === 'modern';
+    const sameEra = exchange.caller.era === 'modern';
+    let refreshed = false;
+    let rounds: Rounds | undefined;
+    let edits: Edits | undefined;
+    for (;;) {
       const tools =
         !sameEra && exchange.request.method === 'tools/call'
           ? await this.#toolsOf(exchange.caller)
           : undefined;
-      const reply = await this.#send(exchange, tools);
+      const reply = await this.#send(exchange, tools, edits);
       if (reply.kind === 'answer' && reply.frame.type === 'result') {
-        return this.#result(exchange, reply.frame, tools);
+        if (sameEra || resultTypeOf(reply.frame) !== 'input_required')
+          return this.#result(exchange, reply.frame, tools);
+        try {
+          rounds ??= new Rounds(exchange, this.#options.maxRounds, () => this.#nextId++);
+          edits = await rounds.next(reply.frame);
+          continue;
+        } catch (error) {
+          return roundsOutcome(exchange, error);
+        }
       }
       // The tool's definition changed since it was read: once more with what it is now.
       const refused = reply.kind === 'answer' && reply.frame.type === 'error' ? reply.frame.code : undefined;
-      if (refused === MODERN_CODE.headerMismatch && tools !== undefined && attempt === 0) {
+      if (refused === MODERN_CODE.headerMismatch && tools !== undefined && !refreshed) {
+        refreshed = true;
         this.#tools.forget(toolKey(exchange.caller));
         continue;
       }
@@ -136,7 +153,8 @@ export class ModernOutbound implements Outbound {
     return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
   }
 
-  async #send(exchange: Exchange, tools: ToolMap | undefined): Promise<RpcReply> {
+  /** @param edits what a further round adds to the params */
+  async #send(exchange: Exchange, tools: ToolMap | undefined, edits: Edits | undefined): Promise<RpcReply> {
     const { request, caller } = exchange;
     const { transport, ticker } = this.#options;
     const sameEra = caller.era === 'modern';
@@ -146,11 +164,15 @@ export class ModernOutbound implements Outbound {
     else if (tools !== undefined) headers.push(...callHeaders(exchange, tools));
     const body = sameEra
       ? forwarded(exchange)
-      : requestRope(id as never, request.method, rewriteParams(request.params, this.#envelope(caller)));
+      : requestRope(
+          id as never,
+          request.method,
+          rewriteParams(request.params, this.#envelope(caller), edits),
+        );
     const startedAt = performance.now();
     const rpc = new RpcCall(id, ticker, new CallListener(exchange, () => rpc));
     exchange.onCancel((reason) => rpc.abort(reason));
-    const reply = await rpc.post(transport, headers, body).reply;
+    const reply = await rpc.post(transport, headers, body, isSafe(request.method)).reply;
     exchange.onCancel(undefined);
     exchange.notes.backendMs = performance.now() - startedAt;
     if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
@@ -204,7 +226,7 @@ export class ModernOutbound implements Outbound {
     const rpc = new RpcCall(id, ticker, NO_NOTES);
     const timer = setTimeout(() => rpc.abort(`no answer to ${method} within ${limitMs} ms`), limitMs).unref();
     try {
-      return await rpc.post(transport, this.#headers(caller, method, undefined), body).reply;
+      return await rpc.post(transport, this.#headers(caller, method, undefined), body, isSafe(method)).reply;
     } finally {
       clearTimeout(timer);
     }
@@ -225,7 +247,7 @@ export class ModernOutbound implements Outbound {
     const sameEra = caller.era === 'modern';
     const edits: PendingEdits = new Map();
     if (!sameEra) {
-      const type = stringOf(bytes, getMember(bytes, result, 'resultType'));
+      const type = resultTypeOf(frame);
       if (type !== undefined && type !== 'complete') throw unexpectedType(type);
       neutralResult(bytes, result, edits);
       if (request.method === 'tools/list') dropInvalidTools(bytes, result, edits);
@@ -303,6 +325,21 @@ export class ModernOutbound implements Outbound {
     }
     return badGateway(`${this.#options.name}: ${text}`);
   }
+}
+
+function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {
+  return stringOf(bytes, getMember(bytes, result, 'resultType'));
+}
+
+/** Questions that failed are the tool's failure, which its caller can read; other requests have errors only. */
+function roundsOutcome(exchange: Exchange, error: unknown): Outcome {
+  if (!(error instanceof RoundsFailed)) throw error;
+  const { outcome } = error.toExchangeError();
+  if (exchange.request.method !== 'tools/call') return outcome;
+  const bytes = Buffer.from(
+    JSON.stringify({ content: [{ type: 'text', text: outcome.message }], isError: true }),
+  );
+  return ownResult(bytes, scanJson(bytes, 2));
 }
 
 /** What comes on the answer stream of a call: notifications for the client, and nothing else in this era. */

@@ -1,3 +1,4 @@
+import { isSafe } from '../../exchange/safe-methods.js';
 import type { Ticker } from '../../exchange/ticker.js';
 import type { ForwardedHeaders } from '../../exchange/types.js';
 import { elementsOf, getMember, type JsonNode, Rope, requestRope, stringOf } from '../../jsonrpc/index.js';
@@ -64,6 +65,7 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
     transport,
     headers,
     requestRope(id as never, 'server/discover', new Rope().push(`{"_meta":{${meta}}}`)),
+    isSafe('server/discover'),
   );
   return rpc.reply.finally(() => clearTimeout(timer));
 }

@@ -1,0 +1,69 @@
+import type { Exchange } from '../../exchange/exchange.js';
+import type { Channel, Answer as ClientAnswer, Question, ServerMessage } from '../../exchange/types.js';
+import { notificationRope, type RequestId, Rope } from '../../jsonrpc/index.js';
+import type { Answer } from '../../transports/answer.js';
+import type { LegacyClientSession } from './client-session.js';
+import { adaptQuestion, type UrlElicitation } from './questions.js';
+import { featuresFor } from './revisions.js';
+
+/** The way of a server's messages to a legacy client during one of its calls: the call's own stream. */
+export class CallChannel implements Channel {
+  readonly #session: LegacyClientSession;
+  readonly #answer: Answer;
+  #exchange!: Exchange;
+  #open: Set<RequestId> | undefined;
+  #elicitations: UrlElicitation[] | undefined;
+
+  constructor(session: LegacyClientSession, answer: Answer) {
+    this.#session = session;
+    this.#answer = answer;
+  }
+
+  begin(exchange: Exchange): void {
+    this.#exchange = exchange;
+  }
+
+  notify(message: ServerMessage): boolean {
+    return this.#answer.event(new Rope().push(message.bytes));
+  }
+
+  onDrain(resume: () => void): void {
+    this.#answer.onDrain(resume);
+  }
+
+  async ask(asked: Question): Promise<ClientAnswer> {
+    const exchange = this.#exchange;
+    const question = exchange.notes.backendEra === 'legacy' ? asked : this.#adapt(asked);
+    this.#open ??= new Set();
+    this.#open.add(question.id);
+    if (this.#open.size === 1) exchange.park();
+    try {
+      return await this.#session.ask(question, this.#answer);
+    } finally {
+      this.#open.delete(question.id);
+      if (this.#open.size === 0) exchange.unpark(exchange.progressToken);
+    }
+  }
+
+  /** The call is over: what is still asked is taken back, and pages that were to be visited are done with. */
+  finish(): void {
+    for (const id of this.#open ?? []) {
+      if (!this.#session.withdraw(id)) continue;
+      const params = new Rope().push(`{"requestId":${id},"reason":"the call has ended"}`);
+      this.#answer.event(notificationRope('notifications/cancelled', params));
+    }
+    for (const { elicitationId } of this.#elicitations ?? []) {
+      const params = new Rope().push(`{"elicitationId":${JSON.stringify(elicitationId)}}`);
+      this.#answer.event(notificationRope('notifications/elicitation/complete', params));
+    }
+  }
+
+  #adapt(asked: Question): Question {
+    const { question, elicitation } = adaptQuestion(asked, featuresFor(this.#session.facts.revision));
+    if (elicitation !== undefined) {
+      this.#elicitations ??= [];
+      this.#elicitations.push(elicitation);
+    }
+    return question;
+  }
+}

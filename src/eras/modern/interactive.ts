@@ -1,0 +1,250 @@
+import { CODE, QuestionRefused } from '../../exchange/errors.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { type ErrorOutcome, type Outcome, ownError } from '../../exchange/outcome.js';
+import {
+  type Channel,
+  type Answer as ClientAnswer,
+  isLogLevel,
+  type LogLevel,
+  levelReaches,
+  type Question,
+  type ServerMessage,
+} from '../../exchange/types.js';
+import {
+  getMember,
+  type JsonNode,
+  type RequestId,
+  Rope,
+  resultRope,
+  stringOf,
+  textOf,
+} from '../../jsonrpc/index.js';
+import type { Answer } from '../../transports/answer.js';
+import { MODERN_CODE } from './names.js';
+import type { Parkable, ParkingLot, Ticket } from './parking.js';
+import { answerOf, inputRequest, lackingCapabilities, questionKind, refusalOf } from './questions.js';
+import { requestDigest } from './request-state.js';
+
+/** Questions that come within this time of the first are put to the client together. */
+const GATHER_MS = 25;
+
+/** An open HTTP request of the client that wants to know how the call goes on. */
+export interface Waiter {
+  readonly id: RequestId;
+  readonly answer: Answer;
+  readonly progressToken: string | undefined;
+  readonly logLevel: LogLevel | undefined;
+}
+
+interface Pending {
+  readonly question: Question;
+  readonly resolve: (answer: ClientAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * One call of a modern client from the inside: the requests that wait for it, and the questions that its server asks.
+ * A question ends the waiting requests with `input_required` and parks the call; the client's retry, which brings the
+ * answers, waits for it again (basic/patterns/mrtr).
+ */
+export class InteractiveCall implements Channel, Parkable {
+  readonly #lot: ParkingLot<InteractiveCall>;
+  readonly #write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void;
+  readonly #questions = new Map<string, Pending>();
+  #exchange!: Exchange;
+  #waiters: Waiter[] = [];
+  #ticket: Ticket<InteractiveCall> | undefined;
+  #gathering: NodeJS.Timeout | undefined;
+  #asked = 0;
+  #outcome: Outcome | undefined;
+  /** The error that the call ends with whatever the backend still says. */
+  #verdict: ErrorOutcome | undefined;
+
+  constructor(
+    lot: ParkingLot<InteractiveCall>,
+    first: Waiter,
+    write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void,
+  ) {
+    this.#lot = lot;
+    this.#write = write;
+    this.#waiters.push(first);
+  }
+
+  begin(exchange: Exchange): void {
+    this.#exchange = exchange;
+    const [first] = this.#waiters;
+    if (first !== undefined) this.#watch(first);
+  }
+
+  notify(message: ServerMessage): boolean {
+    if (message.method === 'notifications/cancelled') {
+      this.#withdraw(message);
+      return true;
+    }
+    let keepsUp = true;
+    for (const waiter of this.#waiters) {
+      if (!this.#wanted(message, waiter)) continue;
+      const reads = waiter.answer.event(new Rope().push(message.bytes));
+      keepsUp = keepsUp && reads;
+    }
+    return keepsUp;
+  }
+
+  onDrain(resume: () => void): void {
+    const [waiter] = this.#waiters;
+    if (waiter === undefined) resume();
+    else waiter.answer.onDrain(resume);
+  }
+
+  ask(question: Question): Promise<ClientAnswer> {
+    const kind = questionKind(question.method);
+    if (kind === undefined)
+      return Promise.reject(new QuestionRefused(`Method not found: ${question.method}`));
+    if (this.#outcome !== undefined)
+      return Promise.reject(new QuestionRefused('the call has ended', CODE.internal));
+    const lacking = lackingCapabilities(question, this.#exchange.caller.capabilities.value);
+    if (lacking !== undefined) {
+      // A tool that insists on what its client cannot do cannot be carried out for it.
+      const data = JSON.stringify({ requiredCapabilities: lacking });
+      const message = `The client did not declare what ${question.method} of the server needs`;
+      this.#end(ownError({ code: MODERN_CODE.missingClientCapability, message, data, status: 400 }));
+      return Promise.reject(new QuestionRefused(message));
+    }
+    const error = this.#admit();
+    if (error !== undefined) {
+      const refusal = refusalOf(question.method);
+      this.#end(error);
+      return refusal === undefined
+        ? Promise.reject(new QuestionRefused(error.message, CODE.internal))
+        : Promise.resolve(refusal);
+    }
+    return new Promise((resolve, reject) => {
+      this.#questions.set(`${kind}-${++this.#asked}`, { question, resolve, reject });
+      this.#gather();
+    });
+  }
+
+  /** A retry came for the round that is open. The first one's answers count; copies of it wait for the same outcome. */
+  resume(waiter: Waiter, bytes: Buffer, responses: JsonNode | undefined): void {
+    const ticket = this.#ticket as Ticket<InteractiveCall>;
+    const first = this.#waiters.length === 0;
+    this.#waiters.push(waiter);
+    this.#watch(waiter);
+    if (!first) return;
+    ticket.expiresAt = Number.POSITIVE_INFINITY;
+    if (this.#outcome !== undefined) {
+      this.finish(this.#outcome);
+      return;
+    }
+    this.#exchange.unpark(waiter.progressToken);
+    for (const [key, { resolve }] of this.#questions) {
+      const response = responses === undefined ? undefined : getMember(bytes, responses, key);
+      if (response?.kind !== 'object') continue;
+      this.#questions.delete(key);
+      resolve(answerOf(bytes, response));
+    }
+    // What was not answered is asked again, together with what comes up meanwhile.
+    if (this.#questions.size > 0) this.#gather();
+  }
+
+  /** The call has its outcome: the waiting requests get it, or the retry that is still to come. */
+  finish(outcome: Outcome): void {
+    const final = this.#verdict ?? outcome;
+    clearTimeout(this.#gathering);
+    for (const { reject } of this.#questions.values())
+      reject(new QuestionRefused('the call has ended', CODE.internal));
+    this.#questions.clear();
+    if (this.#waiters.length === 0 && this.#exchange.cancelled === undefined) {
+      this.#outcome = final;
+      return;
+    }
+    this.#outcome = final;
+    if (this.#ticket !== undefined) this.#lot.release(this.#ticket);
+    for (const waiter of this.#waiters.splice(0)) this.#write(waiter, this.#exchange, final);
+  }
+
+  /** Nobody answered: the server is told so in the words that its question has for that, and the call ends. */
+  expire(): void {
+    for (const [key, { question, resolve, reject }] of this.#questions) {
+      this.#questions.delete(key);
+      const refusal = refusalOf(question.method);
+      if (refusal === undefined) reject(new QuestionRefused('nobody answered in time', CODE.internal));
+      else resolve(refusal);
+    }
+    setImmediate(() => this.#exchange.cancel('nobody answered in time'));
+  }
+
+  #watch(waiter: Waiter): void {
+    waiter.answer.onGone(() => {
+      this.#waiters = this.#waiters.filter((other) => other !== waiter);
+      if (this.#waiters.length === 0) this.#exchange.cancel('the client closed the response stream');
+    });
+  }
+
+  /** Takes a place for the call, unless it has one. */
+  #admit(): ErrorOutcome | undefined {
+    if (this.#ticket !== undefined) return undefined;
+    const { request, caller } = this.#exchange;
+    const { bytes, node } = request.params;
+    try {
+      this.#ticket = this.#lot.admit(this, caller.principal, requestDigest(request.method, bytes, node));
+      return undefined;
+    } catch (error) {
+      return (error as { outcome: ErrorOutcome }).outcome;
+    }
+  }
+
+  #end(outcome: ErrorOutcome): void {
+    this.#verdict ??= outcome;
+    // After the refusal is on its way to the backend, which is what it waits for.
+    setImmediate(() => this.#exchange.cancel(outcome.message));
+  }
+
+  #gather(): void {
+    if (this.#gathering !== undefined || this.#waiters.length === 0) return;
+    this.#gathering = setTimeout(() => {
+      this.#gathering = undefined;
+      if (this.#questions.size > 0 && this.#waiters.length > 0) this.#park();
+    }, GATHER_MS);
+  }
+
+  #park(): void {
+    const ticket = this.#ticket as Ticket<InteractiveCall>;
+    const requests = new Rope();
+    for (const [key, { question }] of this.#questions) {
+      requests
+        .push(requests.byteLength === 0 ? '' : ',')
+        .push(`${JSON.stringify(key)}:`)
+        .push(inputRequest(question));
+    }
+    const result = new Rope().push('{"resultType":"input_required","inputRequests":{').push(requests);
+    result.push(`},"requestState":"${this.#lot.startRound(ticket)}"}`);
+    this.#exchange.park();
+    for (const waiter of this.#waiters.splice(0)) waiter.answer.end(200, resultRope(waiter.id, result));
+  }
+
+  /** The server takes a question back. */
+  #withdraw({ bytes, params }: ServerMessage): void {
+    const id = params === undefined ? undefined : getMember(bytes, params, 'requestId');
+    if (id === undefined) return;
+    for (const [key, { question, reject }] of this.#questions) {
+      if (question.id !== textOf(bytes, id)) continue;
+      this.#questions.delete(key);
+      reject(new QuestionRefused('the server took the question back', CODE.internal));
+    }
+  }
+
+  /**
+   * Whether a notification belongs on a response stream: progress that was asked for, and log messages of the level
+   * asked for (basic/patterns/progress, server/utilities/logging). A modern backend has seen to that itself.
+   */
+  #wanted(message: ServerMessage, waiter: Waiter): boolean {
+    if (this.#exchange.notes.backendEra === 'modern') return true;
+    if (message.method === 'notifications/progress') return waiter.progressToken !== undefined;
+    if (message.method !== 'notifications/message') return false;
+    const { bytes, params } = message;
+    if (waiter.logLevel === undefined || params === undefined) return false;
+    const level = stringOf(bytes, getMember(bytes, params, 'level'));
+    return isLogLevel(level) && levelReaches(level, waiter.logLevel);
+  }
+}

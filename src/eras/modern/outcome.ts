@@ -1,0 +1,117 @@
+import { CODE } from '../../exchange/errors.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import type { ErrorOutcome, Outcome, ResultOutcome } from '../../exchange/outcome.js';
+import { errorRope, Rope, resultRope, writeObject } from '../../jsonrpc/index.js';
+import { checkResult, dressError, dressResult } from './codec.js';
+import type { Waiter } from './interactive.js';
+import { MAY_ASK, MODERN_CODE, TASKS_EXTENSION } from './names.js';
+import { takesMode, urlElicitations } from './questions.js';
+
+const DISCOVER = 'server/discover';
+
+/** Requests that the revision knows: an unknown one is the backend's to refuse. */
+const CORE_METHODS: ReadonlySet<string> = new Set([
+  'tools/list',
+  'tools/call',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'completion/complete',
+]);
+
+/**
+ * Statuses by which a backend, or the lack of one, puts off `server/discover`. Clients take the answer for what the
+ * gateway speaks, and SDK clients read 429 as "the older revisions", so it is told in the one way that says "later".
+ */
+const NOT_NOW: ReadonlySet<number> = new Set([429, 502, 504]);
+
+/** Legacy error by which a server asks the client to visit a page first and to come back. */
+const URL_ELICITATION_REQUIRED = -32042;
+
+/** Writes the outcome of an exchange to one of the requests that wait for it. */
+export function writeOutcome(
+  waiter: Waiter,
+  exchange: Exchange,
+  outcome: Outcome,
+  sealAgain: () => string,
+): void {
+  if (outcome.type === 'result') writeResult(waiter, exchange, outcome);
+  else if (outcome.dress === 'modern') {
+    const whole = new Rope().push(`{"jsonrpc":"2.0","id":${waiter.id},"error":`);
+    waiter.answer.end(outcome.status ?? 200, whole.push(outcome.raw as Buffer).push('}'), outcome.headers);
+  } else if (outcome.code === URL_ELICITATION_REQUIRED && outcome.origin === 'backend') {
+    writeUrlElicitation(waiter, exchange, outcome, sealAgain);
+  } else writeError(waiter, exchange, outcome);
+}
+
+function writeError({ answer, id }: Waiter, exchange: Exchange, outcome: ErrorOutcome): void {
+  const { method, name } = exchange.request;
+  const { raw, message, headers } = outcome;
+  const uri = method === 'resources/read' ? name : undefined;
+  const { status, code, data, unchanged } = dressError(outcome, uri, CORE_METHODS.has(method));
+  if (unchanged && raw !== undefined) {
+    answer.end(status, new Rope().push(`{"jsonrpc":"2.0","id":${id},"error":`).push(raw).push('}'), headers);
+    return;
+  }
+  const later = method === DISCOVER && NOT_NOW.has(status);
+  answer.end(
+    later ? 503 : status,
+    errorRope(id, code, message, data),
+    later ? { 'retry-after': '1', ...headers } : headers,
+  );
+}
+
+/**
+ * The pages that a legacy server wants visited, as questions (client/elicitation, "URL mode"). The retry is the sign
+ * that the call may be tried again, so nothing is kept for it.
+ */
+function writeUrlElicitation(
+  waiter: Waiter,
+  exchange: Exchange,
+  outcome: ErrorOutcome,
+  sealAgain: () => string,
+): void {
+  const { answer, id } = waiter;
+  const { request, caller } = exchange;
+  if (!MAY_ASK.has(request.method) || !takesMode(caller.capabilities.value['elicitation'], 'url')) {
+    const data = JSON.stringify({ requiredCapabilities: { elicitation: { url: {} } } });
+    answer.end(400, errorRope(id, MODERN_CODE.missingClientCapability, outcome.message, data));
+    return;
+  }
+  const requests = typeof outcome.data === 'string' ? urlElicitations(outcome.data) : undefined;
+  if (requests === undefined) {
+    answer.end(200, errorRope(id, CODE.internal, outcome.message, outcome.data));
+    return;
+  }
+  const result = new Rope().push('{"resultType":"input_required","inputRequests":{');
+  for (const [index, entry] of requests.entries())
+    result.push(`${index === 0 ? '' : ','}"elicitation-${index + 1}":`).push(entry);
+  answer.end(200, resultRope(id, result.push(`},"requestState":"${sealAgain()}"}`)));
+}
+
+function writeResult({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOutcome): void {
+  const { method } = exchange.request;
+  const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
+  if (outcome.dress === 'modern') {
+    const problem = checkResult(method, outcome, declaresTasks(exchange), forcePrivate);
+    if (problem !== undefined) {
+      answer.end(200, errorRope(id, CODE.internal, problem));
+      return;
+    }
+  } else dressResult(method, outcome, { ttlMs: 0, scope: 'private' });
+  const { bytes, node, edits, frameId } = outcome;
+  if (edits.size === 0 && frameId === id) {
+    answer.end(200, new Rope().push(bytes));
+    return;
+  }
+  const result = new Rope();
+  writeObject(result, bytes, node, edits);
+  answer.end(200, resultRope(id, result));
+}
+
+function declaresTasks(exchange: Exchange): boolean {
+  const { extensions } = exchange.caller.capabilities.value;
+  return typeof extensions === 'object' && extensions !== null && TASKS_EXTENSION in extensions;
+}

@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import { NOWHERE } from '../../exchange/bag.js';
+import { overloaded } from '../../exchange/errors.js';
+import type { Sealer } from '../../exchange/seal.js';
+import type { Ticker, Ticking } from '../../exchange/ticker.js';
+import type { Principal } from '../../exchange/types.js';
+import { openState, type RequestState, sealState } from './request-state.js';
+
+export interface ParkingOptions {
+  readonly sealer: Sealer;
+  readonly ticker: Ticker;
+  /** The time that a person has for an answer, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly maxParked: number;
+  readonly maxParkedPerPrincipal: number;
+}
+
+/** A call that can wait for its client to come back. */
+export interface Parkable {
+  /** Nobody came back in time. */
+  expire(): void;
+}
+
+/** A call's place in the lot. */
+export interface Ticket<Call> {
+  readonly id: string;
+  readonly call: Call;
+  readonly principal: Principal;
+  readonly digest: string;
+  round: number;
+  /** On the monotonic clock; infinite while a client's request for the call is open. */
+  expiresAt: number;
+}
+
+/** What became of a state that a client brought back. */
+export type Found<Call> =
+  | { readonly kind: 'parked'; readonly ticket: Ticket<Call> }
+  /** A retry that simply is the call once more. */
+  | { readonly kind: 'again' }
+  /** Not sealed by this gateway: perhaps the backend's own. */
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/**
+ * The calls that wait, without an open request, for the client to come back with answers. Their number and their time
+ * are bounded; a client holds no more of a call than its sealed state.
+ */
+export class ParkingLot<Call extends Parkable> implements Ticking {
+  place = NOWHERE;
+  readonly #options: ParkingOptions;
+  readonly #instance = randomBytes(6).toString('base64url');
+  readonly #tickets = new Map<string, Ticket<Call>>();
+  readonly #perPrincipal = new Map<Principal, number>();
+
+  constructor(options: ParkingOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#tickets.size;
+  }
+
+  /**
+   * Gives a call its place.
+   * @throws ExchangeError when there are too many
+   */
+  admit(call: Call, principal: Principal, digest: string): Ticket<Call> {
+    const { maxParked, maxParkedPerPrincipal, ticker } = this.#options;
+    const own = this.#perPrincipal.get(principal) ?? 0;
+    if (this.#tickets.size >= maxParked)
+      throw overloaded(`limit of ${maxParked} calls that wait for answers reached`);
+    if (own >= maxParkedPerPrincipal) {
+      throw overloaded(
+        `limit of ${maxParkedPerPrincipal} calls of one principal that wait for answers reached`,
+      );
+    }
+    const id = randomBytes(12).toString('base64url');
+    const ticket: Ticket<Call> = {
+      id,
+      call,
+      principal,
+      digest,
+      round: 0,
+      expiresAt: Number.POSITIVE_INFINITY,
+    };
+    this.#tickets.set(id, ticket);
+    this.#perPrincipal.set(principal, own + 1);
+    ticker.add(this);
+    return ticket;
+  }
+
+  /** Begins the next round, and the time for its answers; returns the sealed state that the client has to bring. */
+  startRound(ticket: Ticket<Call>): string {
+    ticket.round++;
+    ticket.expiresAt = performance.now() + this.#options.timeoutMs;
+    return this.#seal(ticket.id, ticket.round, ticket.principal, ticket.digest);
+  }
+
+  /** A state for a retry that needs nothing to be kept for it. */
+  sealAgain(principal: Principal, digest: string): string {
+    return this.#seal('', 0, principal, digest);
+  }
+
+  release(ticket: Ticket<Call>): void {
+    if (!this.#tickets.delete(ticket.id)) return;
+    const left = (this.#perPrincipal.get(ticket.principal) ?? 1) - 1;
+    if (left === 0) this.#perPrincipal.delete(ticket.principal);
+    else this.#perPrincipal.set(ticket.principal, left);
+    if (this.#tickets.size === 0) this.#options.ticker.remove(this);
+  }
+
+  /** What a state stands for, when this principal brings it with this request. */
+  find(token: string, principal: Principal, digest: () => string): Found<Call> {
+    const state = openState(this.#options.sealer, token);
+    if (state === undefined) return { kind: 'unknown' };
+    const reason = this.#problem(state, principal, digest);
+    if (reason !== undefined) return { kind: 'refused', reason };
+    if (state.call === '') return { kind: 'again' };
+    const ticket = this.#tickets.get(state.call);
+    if (ticket === undefined || ticket.round !== state.round)
+      return { kind: 'refused', reason: 'it was used already' };
+    return { kind: 'parked', ticket };
+  }
+
+  tick(now: number): void {
+    for (const ticket of this.#tickets.values()) {
+      if (now < ticket.expiresAt) continue;
+      this.release(ticket);
+      ticket.call.expire();
+    }
+  }
+
+  #problem(state: RequestState, principal: Principal, digest: () => string): string | undefined {
+    if (state.principal !== principal) return 'it belongs to another principal';
+    if (state.expiresAt < Date.now()) return 'it has expired';
+    if (state.digest !== digest()) return 'it belongs to another request';
+    if (state.call !== '' && state.instance !== this.#instance)
+      return 'its call is not held by this gateway (any more)';
+    return undefined;
+  }
+
+  #seal(call: string, round: number, principal: Principal, digest: string): string {
+    const { sealer, timeoutMs } = this.#options;
+    const expiresAt = Date.now() + timeoutMs;
+    return sealState(sealer, { instance: this.#instance, call, round, principal, digest, expiresAt });
+  }
+}
