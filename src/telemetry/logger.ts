@@ -1,7 +1,7 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
-/** Lines are gathered up to this size before they are written, or until the next tick of the flush timer. */
-const BUFFER_BYTES = 16_000;
+/** Lines are gathered up to this many characters before they are written, or until the next tick of the flush timer. */
+const GATHERED_CHARS = 32_000;
 const FLUSH_MS = 250;
 
 /** Members that may hold a credential, wherever they are logged. */
@@ -27,16 +27,46 @@ export interface GatewayLogger {
 
 /** The log on standard output, as JSON lines. */
 export function createLogger(level: string): GatewayLogger {
-  const stream = destination({ dest: 1, sync: false, minLength: BUFFER_BYTES });
-  const log = pino({ level, base: null, redact: REDACTED }, stream as DestinationStream);
-  const exchanges = pino({ level, base: null }, stream as DestinationStream);
-  const timer = setInterval(() => stream.flush(), FLUSH_MS).unref();
+  const lines = new LineGatherer();
+  const log = pino({ level, base: null, redact: REDACTED }, lines);
+  const exchanges = pino({ level, base: null }, lines);
+  const timer = setInterval(() => lines.flush(), FLUSH_MS).unref();
   return {
     log,
     exchanges,
     flush: () => {
       clearInterval(timer);
-      stream.flushSync();
+      lines.flushSync();
     },
   };
+}
+
+/**
+ * Hands lines on in bulk. Pino's destination gathers them as well, but measures all that it has with each line that
+ * comes, which costs twice as much as the line itself.
+ */
+class LineGatherer implements DestinationStream {
+  readonly #stream = destination({ dest: 1, sync: false });
+  #lines: string[] = [];
+  #length = 0;
+
+  write(line: string): void {
+    this.#lines.push(line);
+    this.#length += line.length;
+    if (this.#length >= GATHERED_CHARS) this.flush();
+  }
+
+  flush(): void {
+    if (this.#length === 0) return;
+    const text = this.#lines.join('');
+    this.#lines = [];
+    this.#length = 0;
+    this.#stream.write(text);
+  }
+
+  /** Writes all before it returns. */
+  flushSync(): void {
+    this.flush();
+    this.#stream.flushSync();
+  }
 }
