@@ -25,6 +25,12 @@ export interface BackendOptions {
   readonly onVerdict: (verdict: Verdict) => void;
 }
 
+interface Probing {
+  /** The credential that the probe is sent with. */
+  readonly authorization: string | undefined;
+  readonly found: Promise<Verdict | undefined>;
+}
+
 /** Whether a modern backend serves the legacy era as well, as the first legacy client finds out. */
 type LegacyLeg = 'unknown' | 'none' | 'cannot-ask' | 'sessions';
 
@@ -38,7 +44,7 @@ const REPROBE_PAUSE_MS = 1_000;
 export class Backend {
   readonly #options: BackendOptions;
   #verdict: Verdict | undefined;
-  #probing: Promise<Verdict | undefined> | undefined;
+  #probing: Probing | undefined;
   #legacyLeg: LegacyLeg = 'unknown';
   #contradictedAt = Number.NEGATIVE_INFINITY;
   #doubts = 0;
@@ -110,11 +116,20 @@ export class Backend {
   }
 
   /** One probe at a time; whoever comes meanwhile waits for the same one. */
-  #find(forwarded: ForwardedHeaders): Promise<Verdict | undefined> {
-    this.#probing ??= this.#probe(forwarded).finally(() => {
+  async #find(forwarded: ForwardedHeaders): Promise<Verdict | undefined> {
+    const { authorization } = forwarded;
+    const underWay = this.#probing;
+    if (underWay !== undefined) {
+      const verdict = await underWay.found;
+      if (verdict !== undefined || underWay.authorization === authorization) return verdict;
+      // What was refused to one caller may be open to another.
+      return this.#probe(forwarded);
+    }
+    const found = this.#probe(forwarded).finally(() => {
       this.#probing = undefined;
     });
-    return this.#probing;
+    this.#probing = { authorization, found };
+    return found;
   }
 
   async #probe(forwarded: ForwardedHeaders): Promise<Verdict | undefined> {
