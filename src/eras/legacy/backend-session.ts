@@ -153,15 +153,13 @@ export class BackendSession {
    * Sends a message that has no response of its own.
    * @param safe whether it may reach the backend twice
    */
-  async post(
-    body: Rope,
-    forwarded: ForwardedHeaders,
-    safe = false,
-    limitMs = AWAY_MS,
-  ): Promise<RpcReply> {
+  async post(body: Rope, forwarded: ForwardedHeaders, safe = false, limitMs = AWAY_MS): Promise<RpcReply> {
     const { transport, ticker } = this.backend;
     const rpc = new RpcCall(NO_ID, ticker, SILENT);
-    const timer = setTimeout(() => rpc.abort(`not taken within ${limitMs} ms`), limitMs).unref();
+    const timer = setTimeout(
+      () => rpc.abort(`a message was not taken within ${Math.round(limitMs)} ms`),
+      limitMs,
+    ).unref();
     try {
       const reply = await rpc.post(transport, this.headers(forwarded), body, safe).reply;
       if (reply.kind !== 'failed') this.keepCookies(reply.headers);

@@ -49,17 +49,18 @@ export class HandshakeRefused extends Error {
 
 /**
  * Opens a session: `initialize`, then `notifications/initialized`, whose 202 is awaited since strict servers refuse
- * what overtakes it (basic/lifecycle).
+ * what overtakes it (basic/lifecycle). All of it together has the backend's `handshakeMs`.
  * @throws HandshakeRefused when the backend answers with something else than a result
  * @throws ExchangeError when it cannot be reached
  */
 export async function openSession(backend: LegacyBackend, params: HandshakeParams): Promise<BackendSession> {
   let revision = olderOf(params.revision, backend.newestRevision);
+  const deadline = performance.now() + backend.handshakeMs;
   for (;;) {
-    const reply = await initialize(backend, params, revision);
+    const reply = await initialize(backend, params, revision, deadline);
     if (reply.kind === 'answer' && reply.frame.type === 'result') {
       if (revision < params.revision) backend.newestRevision = olderOf(revision, backend.newestRevision);
-      return settle(backend, params, reply);
+      return settle(backend, params, reply, deadline);
     }
     const lower = lowerRevision(revision, reply);
     if (lower === undefined) throw refusal(backend, reply);
@@ -68,7 +69,12 @@ export async function openSession(backend: LegacyBackend, params: HandshakeParam
 }
 
 /** `initialize` carries no session id and no version header: neither exists yet. */
-function initialize(backend: LegacyBackend, params: HandshakeParams, revision: Revision): Promise<RpcReply> {
+function initialize(
+  backend: LegacyBackend,
+  params: HandshakeParams,
+  revision: Revision,
+  deadline: number,
+): Promise<RpcReply> {
   const body = new Rope()
     .push('{"protocolVersion":')
     .push(JSON.stringify(revision))
@@ -82,7 +88,7 @@ function initialize(backend: LegacyBackend, params: HandshakeParams, revision: R
   const rpc = new RpcCall('0', backend.ticker, { onNotification() {}, onRequest() {} });
   const timer = setTimeout(
     () => rpc.abort(`no answer to initialize within ${backend.handshakeMs} ms`),
-    backend.handshakeMs,
+    deadline - performance.now(),
   );
   rpc.post(backend.transport, headers, requestRope(0, 'initialize', body), isSafe('initialize'));
   return rpc.reply.finally(() => clearTimeout(timer));
@@ -92,6 +98,7 @@ async function settle(
   backend: LegacyBackend,
   params: HandshakeParams,
   reply: RpcReply & { kind: 'answer' },
+  deadline: number,
 ): Promise<BackendSession> {
   const { frame, headers } = reply;
   if (frame.type !== 'result') throw refusal(backend, reply);
@@ -99,11 +106,15 @@ async function settle(
   const info = backend.rememberInfo(readInfo(frame.bytes, frame.result));
   const session = new BackendSession(backend, info, typeof id === 'string' && id !== '' ? id : undefined);
   session.keepCookies(headers);
-  const noted = await session.notify('notifications/initialized', undefined, params.forwarded);
+  const left = deadline - performance.now();
+  const noted = await session.notify('notifications/initialized', undefined, params.forwarded, left);
   if (noted.kind !== 'failed' && noted.status < 400) return session;
   void session.end(params.forwarded);
   if (noted.kind !== 'failed') throw refusal(backend, noted);
-  throw badGateway(`${backend.name} broke off the handshake: ${noted.error.message}`);
+  throw badGateway(
+    `${backend.name} broke off the handshake: ${noted.error.message}`,
+    noted.error.failure === 'aborted' ? 504 : 502,
+  );
 }
 
 function readInfo(bytes: Buffer, result: JsonNode): InitializeInfo {
