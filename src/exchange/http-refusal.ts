@@ -1,5 +1,5 @@
 import { badGateway, CODE, ExchangeError } from './errors.js';
-import { ownError } from './outcome.js';
+import { type ErrorOutcome, ownError } from './outcome.js';
 
 type ResponseHeaders = Record<string, string | string[] | undefined>;
 
@@ -17,11 +17,13 @@ function refusesHost(status: number, text: string): boolean {
  * The backend's challenge or throttling as the client's error, with the headers that it needs to act on it; undefined
  * for other statuses. That the backend wants to be called by another name is nothing that a client could act on.
  * @param text the backend's words
+ * @param error its error, where it answered in JSON-RPC
  */
 export function refusalForClient(
   status: number,
   headers: ResponseHeaders,
   text: string,
+  error?: ErrorOutcome,
 ): ExchangeError | undefined {
   const said = text.trim().slice(0, 200);
   if (refusesHost(status, said)) {
@@ -35,6 +37,7 @@ export function refusalForClient(
     const value = headers[name];
     if (value !== undefined) passed[name] = Array.isArray(value) ? value.join(', ') : value;
   }
+  if (error !== undefined) return new ExchangeError({ ...error, origin: 'gateway', status, headers: passed });
   return new ExchangeError(
     ownError({
       code: CODE.server,

@@ -1,4 +1,13 @@
-import type { Edits, JsonNode, Rope } from '../jsonrpc/index.js';
+import {
+  type Edits,
+  type ErrorFrame,
+  getMember,
+  type JsonNode,
+  Rope,
+  scanJson,
+  textOf,
+  writeObject,
+} from '../jsonrpc/index.js';
 import type { EraName } from './types.js';
 
 /** Changes to one object of a result, collected by the codecs and applied once, when the answer is written. */
@@ -35,7 +44,7 @@ export interface ErrorOutcome {
   readonly message: string;
   /** JSON text of `data`. */
   readonly data: Rope | string | undefined;
-  /** JSON text of the whole error object, to be passed on as it is where neither code nor data changes. */
+  /** JSON text of the whole error object as the backend wrote it, if it is one by JSON-RPC's rules. */
   readonly raw: Buffer | undefined;
   /** HTTP status that the backend used, or that the gateway asks for; the inbound side decides. */
   readonly status: number | undefined;
@@ -70,6 +79,51 @@ export function ownError(fields: ErrorFields): ErrorOutcome {
     status: fields.status,
     headers: fields.headers,
   };
+}
+
+/**
+ * An error that a backend answered with.
+ * @param dress the era of the backend, where the caller is of the same one
+ */
+export function backendError(frame: ErrorFrame, status: number, dress: ErrorOutcome['dress']): ErrorOutcome {
+  const { bytes, error, code, message, data } = frame;
+  return {
+    type: 'error',
+    origin: 'backend',
+    dress,
+    code,
+    message,
+    data: data === undefined ? undefined : textOf(bytes, data),
+    raw: isErrorObject(bytes, error) ? bytes.subarray(error.start, error.end) : undefined,
+    status,
+    headers: undefined,
+  };
+}
+
+/** What backends write for an error may be a bare string, or lack its code or its message. */
+function isErrorObject(bytes: Buffer, error: JsonNode): boolean {
+  return (
+    getMember(bytes, error, 'code')?.kind === 'number' &&
+    getMember(bytes, error, 'message')?.kind === 'string'
+  );
+}
+
+/** JSON text of the error object: as the backend wrote it, but for a code and data that the client must have otherwise. */
+export function errorObject(error: ErrorOutcome, code = error.code, data = error.data): Rope {
+  const { raw, message } = error;
+  const text = new Rope();
+  if (raw === undefined) {
+    text.push(`{"code":${code},"message":`).pushString(message);
+    if (data !== undefined) text.push(',"data":').push(data);
+    return text.push('}');
+  }
+  if (code === error.code && data === error.data) return text.push(raw);
+  const edits = new Map([
+    ['code', String(code)],
+    ['data', data],
+  ]);
+  writeObject(text, raw, scanJson(raw, 1), edits);
+  return text;
 }
 
 export type { Edits };

@@ -98,6 +98,11 @@ export function resultRope(id: RequestId | number, result: Rope): Rope {
   return new Rope().push('{"jsonrpc":"2.0","id":').push(`${id}`).push(',"result":').push(result).push('}');
 }
 
+/** @param error JSON text of the error object */
+export function errorObjectRope(id: RequestId | number, error: Rope): Rope {
+  return new Rope().push('{"jsonrpc":"2.0","id":').push(`${id}`).push(',"error":').push(error).push('}');
+}
+
 /**
  * @param id undefined is written as null: the request's id could not be read
  * @param data JSON text

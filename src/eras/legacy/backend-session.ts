@@ -5,6 +5,7 @@ import { isSafe } from '../../exchange/safe-methods.js';
 import type { ForwardedHeaders } from '../../exchange/types.js';
 import {
   type ErrorFrame,
+  errorObjectRope,
   errorRope,
   type NotificationFrame,
   notificationRope,
@@ -135,7 +136,7 @@ export class BackendSession {
     const body =
       'result' in answer
         ? resultRope(id, new Rope().push(answer.result))
-        : new Rope().push('{"jsonrpc":"2.0","id":').push(id).push(',"error":').push(answer.error).push('}');
+        : errorObjectRope(id, new Rope().push(answer.error));
     void this.post(body, forwarded);
   }
 

@@ -92,10 +92,14 @@ export function neutralResult(method: string, bytes: Buffer, result: JsonNode, e
     if (tools?.kind === 'array' && mentions(bytes, tools, LEGACY_TOOL_MEMBERS))
       edits.set('tools', neutralTools(bytes, tools));
   } else if (method === 'tools/call') {
-    if (getMember(bytes, result, 'content') === undefined && getMember(bytes, result, 'task') === undefined) {
+    if (isMissing(getMember(bytes, result, 'content')) && getMember(bytes, result, 'task') === undefined) {
       edits.set('content', '[]');
     }
   }
+}
+
+function isMissing(node: JsonNode | undefined): boolean {
+  return node === undefined || node.kind === 'null';
 }
 
 const HEADER_ANNOTATION = 'x-mcp-header';
@@ -209,7 +213,7 @@ function dressCallResult(outcome: ResultOutcome, features: RevisionFeatures): vo
     if (!isObject && !hasText(bytes, content))
       blocks = withText(bytes, content, blocks, textOf(bytes, structured));
   }
-  if (content === undefined && blocks === undefined) edits.set('content', '[]');
+  if (isMissing(content) && blocks === undefined) edits.set('content', '[]');
   else if (blocks !== undefined) edits.set('content', blocks);
 }
 

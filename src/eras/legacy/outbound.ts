@@ -4,7 +4,7 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
 import { WrongEra } from '../../exchange/outbound.js';
-import type { ErrorOutcome, Outcome } from '../../exchange/outcome.js';
+import { backendError, type ErrorOutcome, type Outcome } from '../../exchange/outcome.js';
 import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
 import type {
   Answer,
@@ -23,7 +23,6 @@ import {
   type ResultFrame,
   Rope,
   scanJson,
-  textOf,
 } from '../../jsonrpc/index.js';
 import { noAnswerError } from '../../transports/no-answer.js';
 import type { RpcReply } from '../../transports/rpc-call.js';
@@ -228,9 +227,9 @@ export class LegacyOutbound implements Outbound {
     }
     const { frame } = reply;
     if (frame.type === 'result') return resultOutcome(exchange, session, frame);
-    const forClient = refusalForClient(reply.status, reply.headers, frame.message);
+    const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'none');
+    const forClient = refusalForClient(reply.status, reply.headers, frame.message, outcome);
     if (forClient !== undefined) throw forClient;
-    const outcome = errorOutcome(exchange, frame, reply.status);
     if (reply.status >= 400 && reply.status < 500)
       rejectWrongEra(this.#backend.name, session, frame, outcome);
     return outcome;
@@ -398,19 +397,5 @@ function resultOutcome(exchange: Exchange, session: BackendSession, frame: Resul
     dress: sameEra ? 'legacy' : 'none',
     serverInfo: session.info.serverInfo,
     frameId: undefined,
-  };
-}
-
-function errorOutcome(exchange: Exchange, frame: ErrorFrame, status: number): ErrorOutcome {
-  return {
-    type: 'error',
-    origin: 'backend',
-    dress: exchange.caller.era === 'legacy' ? 'legacy' : 'none',
-    code: frame.code,
-    message: frame.message,
-    data: frame.data === undefined ? undefined : textOf(frame.bytes, frame.data),
-    raw: frame.bytes.subarray(frame.error.start, frame.error.end),
-    status,
-    headers: undefined,
   };
 }

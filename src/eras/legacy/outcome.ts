@@ -1,8 +1,8 @@
 import { CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import type { ErrorOutcome, ResultOutcome } from '../../exchange/outcome.js';
+import { type ErrorOutcome, errorObject, type ResultOutcome } from '../../exchange/outcome.js';
 import {
-  errorRope,
+  errorObjectRope,
   getMember,
   Rope,
   resultRope,
@@ -39,23 +39,32 @@ export function writeResult(
 
 export function writeError(outcome: ErrorOutcome, exchange: Exchange, reply: Reply): void {
   const { id, method, name } = exchange.request;
-  const { code, message, data, raw, headers, origin } = outcome;
+  const { headers, origin } = outcome;
   const status =
     origin === 'gateway' && SHOWN_STATUSES.has(outcome.status ?? 200) ? (outcome.status as number) : 200;
-  if (outcome.dress !== 'legacy' && method === 'resources/read' && isNotFound(outcome, name)) {
-    reply(200, errorRope(id, RESOURCE_NOT_FOUND, message, data));
-  } else if (raw !== undefined) {
-    reply(status, new Rope().push(`{"jsonrpc":"2.0","id":${id},"error":`).push(raw).push('}'), headers);
-  } else reply(status, errorRope(id, code, message, data), headers);
+  const code = legacyCode(outcome, method === 'resources/read' ? name : undefined);
+  reply(status, errorObjectRope(id, errorObject(outcome, code)), headers);
+}
+
+/**
+ * The code of an error as legacy clients know it.
+ * @param uri the uri that a `resources/read` asked for
+ */
+export function legacyCode(error: ErrorOutcome, uri: string | undefined): number {
+  const { code, dress, origin } = error;
+  if (dress === 'legacy' || origin === 'gateway') return code;
+  if (uri !== undefined && isNotFound(error, uri)) return RESOURCE_NOT_FOUND;
+  // The backend complains of a message that the gateway wrote: not the client's doing.
+  if (code === CODE.parse || code === CODE.invalidRequest) return CODE.internal;
+  return code;
 }
 
 /**
  * The modern era has no code of its own for a resource that is not there; it can be told from other invalid params by
  * the uri in the data (server/resources, "Error Handling").
  */
-function isNotFound(outcome: ErrorOutcome, uri: string | undefined): boolean {
-  if (outcome.code !== CODE.invalidParams || typeof outcome.data !== 'string' || uri === undefined)
-    return false;
-  const bytes = Buffer.from(outcome.data);
+function isNotFound(error: ErrorOutcome, uri: string): boolean {
+  if (error.code !== CODE.invalidParams || typeof error.data !== 'string') return false;
+  const bytes = Buffer.from(error.data);
   return stringOf(bytes, getMember(bytes, scanJson(bytes, 1), 'uri')) === uri;
 }

@@ -1,7 +1,7 @@
 import { CODE } from '../../exchange/errors.js';
 import type { ErrorOutcome, PendingEdits, ResultOutcome } from '../../exchange/outcome.js';
 import { getMember, type JsonNode, Rope, stringOf, textOf, writeObject } from '../../jsonrpc/index.js';
-import { CACHEABLE, META, RESERVED_CODES } from './names.js';
+import { CACHEABLE, META, MODERN_CODE, RESERVED_CODES } from './names.js';
 
 /** Members of a modern result that no other era has. */
 const RESULT_MEMBERS = ['resultType', 'ttlMs', 'cacheScope'] as const;
@@ -79,8 +79,6 @@ export interface ModernError {
   readonly status: number;
   readonly code: number;
   readonly data: Rope | string | undefined;
-  /** The error object may go out as the backend wrote it. */
-  readonly unchanged: boolean;
 }
 
 const RESOURCE_NOT_FOUND = -32002;
@@ -88,47 +86,63 @@ const RESOURCE_NOT_FOUND = -32002;
 /** Statuses of errors (basic/transports, "Error responses"): all others are answers of handlers and ride on 200. */
 const STATUS: Readonly<Record<number, number>> = {
   [CODE.methodNotFound]: 404,
-  [-32020]: 400,
-  [-32021]: 400,
-  [-32022]: 400,
+  [MODERN_CODE.headerMismatch]: 400,
+  [MODERN_CODE.missingClientCapability]: 400,
+  [MODERN_CODE.unsupportedVersion]: 400,
 };
 
 /**
- * An error of a legacy backend as modern clients know it.
+ * An error as modern clients know it.
  * @param uri the uri that a `resources/read` asked for
+ * @param knownMethod the revision has the method that was called
  */
 export function dressError(error: ErrorOutcome, uri: string | undefined, knownMethod: boolean): ModernError {
-  const { code, data, message } = error;
-  if (error.origin === 'gateway')
-    return { status: error.status ?? STATUS[code] ?? 200, code, data, unchanged: false };
+  if (error.origin === 'backend') return backendError(error, uri, knownMethod);
+  if (error.raw !== undefined) {
+    // A challenge or a throttling: its status speaks, and its error is the backend's.
+    const { code, data } = backendError(error, uri, knownMethod);
+    return { status: error.status ?? 200, code, data };
+  }
+  const code = error.code === CODE.notFoundOrTimeout ? CODE.internal : error.code;
+  return { status: error.status ?? STATUS[code] ?? 200, code, data: error.data };
+}
+
+function backendError(error: ErrorOutcome, uri: string | undefined, knownMethod: boolean): ModernError {
+  const { code, data } = error;
+  if (uri !== undefined && saysNotFound(error)) {
+    return { status: 200, code: CODE.invalidParams, data: data ?? JSON.stringify({ uri }) };
+  }
+  if (error.dress === 'modern') {
+    // Servers that answer all errors with 200 still mean what the code says, and the other way round.
+    const status = MODERN_STATUS.has(code) ? STATUS[code] : error.status;
+    return { status: status ?? 200, code, data };
+  }
   if (code === CODE.parse || code === CODE.invalidRequest) {
     // The backend complains of a message that the gateway wrote: not the client's doing.
-    return { status: 500, code: CODE.internal, data, unchanged: false };
-  }
-  if (
-    uri !== undefined &&
-    (code === RESOURCE_NOT_FOUND || code === CODE.invalidParams || isUnknownResource(error))
-  ) {
-    const known = data ?? JSON.stringify({ uri });
-    return {
-      status: 200,
-      code: CODE.invalidParams,
-      data: known,
-      unchanged: code === CODE.invalidParams && data !== undefined,
-    };
+    return { status: 500, code: CODE.internal, data };
   }
   // Python's SDK of the legacy era says of an unknown method that its params are invalid.
-  if (code === CODE.invalidParams && !knownMethod && message === 'Invalid request parameters') {
-    return { status: 404, code: CODE.methodNotFound, data: undefined, unchanged: false };
+  if (code === CODE.invalidParams && !knownMethod && error.message === 'Invalid request parameters') {
+    return { status: 404, code: CODE.methodNotFound, data };
   }
   if (code >= RESERVED_CODES.from && code <= RESERVED_CODES.to) {
     // A legacy server means something else by these numbers.
-    return { status: 200, code: CODE.internal, data, unchanged: false };
+    return { status: 200, code: CODE.internal, data };
   }
-  return { status: STATUS[code] ?? 200, code, data, unchanged: true };
+  return { status: STATUS[code] ?? 200, code, data };
 }
 
-/** Python's SDK of the legacy era answers with the code 0. */
-function isUnknownResource(error: ErrorOutcome): boolean {
-  return error.code === 0 && /^unknown resource/i.test(error.message);
+/** Codes that tell of the request's own envelope, whatever the status around them. */
+const MODERN_STATUS: ReadonlySet<number> = new Set(Object.values(MODERN_CODE));
+
+/**
+ * Whether the error of a `resources/read` says that there is no such resource: earlier revisions have -32002 for it,
+ * Python's SDK the code 0, FastMCP -32001, with which other servers tell of time-outs and sessions. A legacy server's
+ * invalid params of a read are those of the uri, of which all it takes.
+ */
+function saysNotFound({ code, message, dress }: ErrorOutcome): boolean {
+  if (code === RESOURCE_NOT_FOUND) return true;
+  if (dress === 'modern') return false;
+  if (code === CODE.notFoundOrTimeout) return !/session|time/i.test(message);
+  return code === CODE.invalidParams || (code === 0 && /^unknown resource/i.test(message));
 }

@@ -3,6 +3,7 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
 import { type Outbound, type ServerDescription, WrongEra } from '../../exchange/outbound.js';
 import {
+  backendError,
   type ErrorOutcome,
   type Outcome,
   ownError,
@@ -246,9 +247,11 @@ export class ModernOutbound implements Outbound {
     const { request, caller } = exchange;
     const sameEra = caller.era === 'modern';
     const edits: PendingEdits = new Map();
+    const type = getMember(bytes, result, 'resultType');
+    if (type === undefined) this.#options.transport.options.onQuirk?.('leaves resultType out of its results');
     if (!sameEra) {
-      const type = resultTypeOf(frame);
-      if (type !== undefined && type !== 'complete') throw unexpectedType(type);
+      if (type !== undefined && stringOf(bytes, type) !== 'complete')
+        throw unexpectedType(textOf(bytes, type));
       neutralResult(bytes, result, edits);
       if (request.method === 'tools/list') dropInvalidTools(bytes, result, edits);
     }
@@ -268,19 +271,9 @@ export class ModernOutbound implements Outbound {
     if (reply.kind !== 'answer' || reply.frame.type === 'result') throw this.#failure(reply);
     const { frame, status } = reply;
     const sameEra = exchange.caller.era === 'modern';
-    const forClient = refusalForClient(status, reply.headers, frame.message);
+    const outcome = backendError(frame, status, sameEra ? 'modern' : 'none');
+    const forClient = refusalForClient(status, reply.headers, frame.message, outcome);
     if (forClient !== undefined) throw forClient;
-    const outcome: ErrorOutcome = {
-      type: 'error',
-      origin: 'backend',
-      dress: sameEra ? 'modern' : 'none',
-      code: frame.code,
-      message: frame.message,
-      data: frame.data === undefined ? undefined : textOf(frame.bytes, frame.data),
-      raw: frame.bytes.subarray(frame.error.start, frame.error.end),
-      status,
-      headers: undefined,
-    };
     this.#rejectWrongEra(frame, status, outcome);
     if (
       !sameEra &&
@@ -411,7 +404,7 @@ function dropInvalidTools(bytes: Buffer, result: JsonNode, edits: PendingEdits):
 }
 
 function unexpectedType(type: string): ExchangeError {
-  const message = `the backend answered with resultType ${type}, which this client cannot be given`;
+  const message = `the backend answered with resultType ${type.slice(0, 100)}, which this client cannot be given`;
   return new ExchangeError(ownError({ code: CODE.internal, message }));
 }
 

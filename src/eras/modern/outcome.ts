@@ -1,7 +1,7 @@
 import { CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import type { ErrorOutcome, Outcome, ResultOutcome } from '../../exchange/outcome.js';
-import { errorRope, Rope, resultRope, writeObject } from '../../jsonrpc/index.js';
+import { type ErrorOutcome, errorObject, type Outcome, type ResultOutcome } from '../../exchange/outcome.js';
+import { errorObjectRope, errorRope, Rope, resultRope, writeObject } from '../../jsonrpc/index.js';
 import { checkResult, dressError, dressResult } from './codec.js';
 import type { Waiter } from './interactive.js';
 import { MAY_ASK, MODERN_CODE, TASKS_EXTENSION } from './names.js';
@@ -38,27 +38,23 @@ export function writeOutcome(
   sealAgain: () => string,
 ): void {
   if (outcome.type === 'result') writeResult(waiter, exchange, outcome);
-  else if (outcome.dress === 'modern') {
-    const whole = new Rope().push(`{"jsonrpc":"2.0","id":${waiter.id},"error":`);
-    waiter.answer.end(outcome.status ?? 200, whole.push(outcome.raw as Buffer).push('}'), outcome.headers);
-  } else if (outcome.code === URL_ELICITATION_REQUIRED && outcome.origin === 'backend') {
-    writeUrlElicitation(waiter, exchange, outcome, sealAgain);
-  } else writeError(waiter, exchange, outcome);
+  else if (isUrlElicitation(outcome)) writeUrlElicitation(waiter, exchange, outcome, sealAgain);
+  else writeError(waiter, exchange, outcome);
+}
+
+function isUrlElicitation({ code, origin, dress }: ErrorOutcome): boolean {
+  return code === URL_ELICITATION_REQUIRED && origin === 'backend' && dress !== 'modern';
 }
 
 function writeError({ answer, id }: Waiter, exchange: Exchange, outcome: ErrorOutcome): void {
   const { method, name } = exchange.request;
-  const { raw, message, headers } = outcome;
+  const { headers, dress } = outcome;
   const uri = method === 'resources/read' ? name : undefined;
-  const { status, code, data, unchanged } = dressError(outcome, uri, CORE_METHODS.has(method));
-  if (unchanged && raw !== undefined) {
-    answer.end(status, new Rope().push(`{"jsonrpc":"2.0","id":${id},"error":`).push(raw).push('}'), headers);
-    return;
-  }
-  const later = method === DISCOVER && NOT_NOW.has(status);
+  const { status, code, data } = dressError(outcome, uri, CORE_METHODS.has(method));
+  const later = method === DISCOVER && dress !== 'modern' && NOT_NOW.has(status);
   answer.end(
     later ? 503 : status,
-    errorRope(id, code, message, data),
+    errorObjectRope(id, errorObject(outcome, code, data)),
     later ? { 'retry-after': '1', ...headers } : headers,
   );
 }
