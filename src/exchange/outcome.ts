@@ -53,6 +53,21 @@ export interface ErrorOutcome {
 
 export type Outcome = ResultOutcome | ErrorOutcome;
 
+/** A member of the result as the edits so far leave it. */
+export function pendingMember(
+  { bytes, node, edits }: ResultOutcome,
+  key: string,
+): { readonly bytes: Buffer; readonly node: JsonNode } | undefined {
+  if (!edits.has(key)) {
+    const member = getMember(bytes, node, key);
+    return member === undefined ? undefined : { bytes, node: member };
+  }
+  const edited = edits.get(key);
+  if (edited === undefined) return undefined;
+  const text = typeof edited === 'string' ? Buffer.from(edited) : edited.toBuffer();
+  return { bytes: text, node: scanJson(text, 1) };
+}
+
 /** A result that the gateway makes itself: `text` is the JSON text of the result object. */
 export function ownResult(bytes: Buffer, node: JsonNode, serverInfo?: string): ResultOutcome {
   return { type: 'result', bytes, node, edits: new Map(), dress: 'none', serverInfo, frameId: undefined };

@@ -42,7 +42,9 @@ export class LegacyCall implements RpcListener {
 
   /** @throws ExchangeError when the exchange is cancelled meanwhile */
   async run(): Promise<RpcReply> {
-    const { request, caller } = this.#exchange;
+    const { request, caller, cancelled: over } = this.#exchange;
+    // What nobody waits for any longer is not begun.
+    if (over !== undefined) throw cancelled(over);
     const startedAt = performance.now();
     const sent = this.#session.request(
       request.method,

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { PendingEdits, ResultOutcome } from '../../exchange/outcome.js';
+import { type PendingEdits, pendingMember, type ResultOutcome } from '../../exchange/outcome.js';
 import { isRecord } from '../../exchange/record.js';
 import type { ClientCapabilities } from '../../exchange/types.js';
 import {
@@ -163,8 +163,8 @@ function mapElements(bytes: Buffer, array: JsonNode, change: (element: JsonNode)
 export function dressResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
   const { bytes, node, edits } = outcome;
   if (method === 'tools/list') {
-    const tools = getMember(bytes, node, 'tools');
-    if (tools?.kind === 'array') edits.set('tools', legacyTools(bytes, tools));
+    const tools = pendingMember(outcome, 'tools');
+    if (tools?.node.kind === 'array') edits.set('tools', legacyTools(tools.bytes, tools.node));
   } else if (method === 'tools/call') {
     dressCallResult(outcome, features);
   } else if (method === 'prompts/get') {

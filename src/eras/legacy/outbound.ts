@@ -177,7 +177,7 @@ export class LegacyOutbound implements Outbound {
       const call = new LegacyCall(exchange, session, this.#roots);
       try {
         if (exchange.caller.logLevel !== undefined)
-          await this.#raiseLevel(session, exchange.caller.logLevel, exchange.caller);
+          await abortable(exchange, this.#raiseLevel(session, exchange.caller.logLevel, exchange.caller));
         if (lease.use !== 'shared') {
           await session.feedSettled();
           session.holder = call;
@@ -306,7 +306,13 @@ export class LegacyOutbound implements Outbound {
     if (current !== undefined && LOG_LEVELS.indexOf(current) <= LOG_LEVELS.indexOf(logLevel)) return;
     this.#levels.set(session, logLevel);
     const params = new Rope().push(`{"level":"${logLevel}"}`);
-    await session.request('logging/setLevel', () => params, caller.forwarded, SILENT).done;
+    const { done, rpc } = session.request('logging/setLevel', () => params, caller.forwarded, SILENT);
+    const timer = setTimeout(
+      () => rpc.abort('no answer to logging/setLevel'),
+      this.#backend.handshakeMs,
+    ).unref();
+    const reply = await done.finally(() => clearTimeout(timer));
+    if (reply.kind !== 'answer') this.#levels.delete(session);
   }
 }
 

@@ -28,6 +28,9 @@ function refuse(code: number, message: string, data?: unknown): Refusal {
   return { code, message, data: text, status: code === CODE.methodNotFound ? 404 : 400 };
 }
 
+/** Methods of notifications, and those of another protocol over JSON-RPC. */
+const NO_REQUEST = /^(?:notifications|\$)\//;
+
 /**
  * Reads and checks a request as a server must that processes bodies (basic/transports, "Server Validation"; basic,
  * "Request metadata"). The order is that of the official server: envelope, contradicting version header, version,
@@ -55,7 +58,7 @@ export function readEnvelope(frame: RequestFrame, headers: McpHeaders): Envelope
   if (headers.protocolVersion === undefined) return mismatch('MCP-Protocol-Version is missing');
   const named = checkNames(frame, headers);
   if (typeof named === 'object') return named;
-  if (REMOVED_METHODS.has(frame.method) || frame.method.startsWith('$/')) return unknownMethod(frame.method);
+  if (REMOVED_METHODS.has(frame.method) || NO_REQUEST.test(frame.method)) return unknownMethod(frame.method);
   return { ...fields, name: named };
 }
 

@@ -1,3 +1,4 @@
+import { abortable } from '../../exchange/abortable.js';
 import { badGateway, CODE, cancelled, ExchangeError } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
@@ -61,6 +62,7 @@ const ACCEPT = [
   'identity',
 ];
 const EMPTY = Buffer.from('{}');
+const NO_TOOLS: ToolMap = new Map();
 const NO_NOTES: RpcListener = { onNotification() {}, onRequest() {} };
 
 /** Codes with which a modern server speaks; a 4xx without one of them comes from something else. */
@@ -93,7 +95,7 @@ export class ModernOutbound implements Outbound {
     for (;;) {
       const tools =
         !sameEra && exchange.request.method === 'tools/call'
-          ? await this.#toolsOf(exchange.caller)
+          ? await abortable(exchange, this.#toolsOf(exchange.caller))
           : undefined;
       const reply = await this.#send(exchange, tools, edits);
       if (reply.kind === 'answer' && reply.frame.type === 'result') {
@@ -233,13 +235,15 @@ export class ModernOutbound implements Outbound {
     }
   }
 
+  /** The caller's tools. A call does not fail for want of the list: it may need nothing that the list tells. */
   #toolsOf(caller: Caller): Promise<ToolMap> {
-    return this.#tools.get(toolKey(caller), async (cursor) => {
+    const tools = this.#tools.get(toolKey(caller), async (cursor) => {
       const params = cursor === undefined ? undefined : { cursor };
       const reply = await this.#request(caller, 'tools/list', params, this.#options.discoverMs);
-      if (reply.kind !== 'answer' || reply.frame.type === 'error') throw this.#failure(reply);
-      return reply.frame;
+      if (reply.kind !== 'answer') throw this.#failure(reply);
+      return reply.frame.type === 'result' ? reply.frame : undefined;
     });
+    return tools.catch(() => NO_TOOLS);
   }
 
   #result(exchange: Exchange, frame: ResultFrame, tools: ToolMap | undefined): Outcome {

@@ -11,8 +11,8 @@ export interface ToolFacts {
 
 export type ToolMap = ReadonlyMap<string, ToolFacts>;
 
-/** Fetches one page of `tools/list`. */
-export type PageFetcher = (cursor: string | undefined) => Promise<ResultFrame>;
+/** Fetches one page of `tools/list`; undefined where the backend answers with an error. */
+export type PageFetcher = (cursor: string | undefined) => Promise<ResultFrame | undefined>;
 
 const KEPT_MS = 60_000;
 const MAX_INDEXES = 500;
@@ -47,15 +47,18 @@ async function readPages(fetchPage: PageFetcher): Promise<ToolMap> {
   const tools = new Map<string, ToolFacts>();
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES; page++) {
-    const { bytes, result } = await fetchPage(cursor);
+    const frame = await fetchPage(cursor);
+    if (frame === undefined) break;
+    const { bytes, result } = frame;
     const list = getMember(bytes, result, 'tools');
     for (const tool of list?.kind === 'array' ? elementsOf(bytes, list) : []) {
       const name = stringOf(bytes, getMember(bytes, tool, 'name'));
       const facts = toolFacts(bytes, tool);
       if (name !== undefined && facts !== undefined) tools.set(name, facts);
     }
-    cursor = stringOf(bytes, getMember(bytes, result, 'nextCursor'));
-    if (cursor === undefined) break;
+    const next = stringOf(bytes, getMember(bytes, result, 'nextCursor'));
+    if (next === undefined || next === cursor) break;
+    cursor = next;
   }
   return tools;
 }
