@@ -37,8 +37,8 @@ type LegacyLeg = 'unknown' | 'none' | 'cannot-ask' | 'sessions';
 const HOUR_MS = 3_600_000;
 /** How long a probe that proved nothing is not repeated where waiting for it takes long, or an older verdict stands. */
 const PROVISIONAL_MS = 60_000;
-/** A verdict that contradicts itself again and again is not found again more often than this. */
-const REPROBE_PAUSE_MS = 1_000;
+/** A verdict that was doubted in vain is not doubted again for so long. */
+const CONFIRMED_MS = 1_000;
 
 /** A backend whose era is found out, remembered for a while, and found out again when it proves to be wrong. */
 export class Backend {
@@ -46,7 +46,9 @@ export class Backend {
   #verdict: Verdict | undefined;
   #probing: Probing | undefined;
   #legacyLeg: LegacyLeg = 'unknown';
-  #contradictedAt = Number.NEGATIVE_INFINITY;
+  /** The verdict that was told last, which may be in doubt by now. */
+  #told: Verdict | undefined;
+  #confirmedAt = Number.NEGATIVE_INFINITY;
   #doubts = 0;
 
   constructor(options: BackendOptions) {
@@ -96,12 +98,10 @@ export class Backend {
     if (this.#options.pinned !== undefined) return false;
     // Another request had the same answer before, and what followed from it holds for this one too.
     if (doubts !== this.#doubts) return true;
+    if (performance.now() - this.#confirmedAt < CONFIRMED_MS) return false;
     this.#doubts++;
-    const now = performance.now();
     if (era === 'legacy' && this.#verdict?.era === 'modern') this.#legacyLeg = 'none';
     else this.#verdict = undefined;
-    if (now - this.#contradictedAt < REPROBE_PAUSE_MS) return false;
-    this.#contradictedAt = now;
     return true;
   }
 
@@ -155,10 +155,13 @@ export class Backend {
   }
 
   #settle(era: EraName, reason: string, forMs: number): Verdict {
-    const before = this.#verdict;
-    const verdict = { era, reason, until: performance.now() + forMs };
-    this.#verdict = verdict;
+    const now = performance.now();
+    const before = this.#told;
+    const verdict = { era, reason, until: now + forMs };
     if (before?.era !== era) this.#legacyLeg = 'unknown';
+    else if (this.#verdict === undefined) this.#confirmedAt = now;
+    this.#verdict = verdict;
+    this.#told = verdict;
     if (before?.era !== era || before.reason !== reason) this.#options.onVerdict(verdict);
     return verdict;
   }
@@ -168,7 +171,8 @@ export class Backend {
     const { modern, legacy } = this.#options;
     try {
       const { session } = caller;
-      await legacy.describe(caller);
+      // A session from before the backend was found to be modern is tried; one is opened where there is none.
+      await legacy.authenticate(caller);
       this.#legacyLeg = session?.affinity?.backendSession === undefined ? 'cannot-ask' : 'sessions';
       if (this.#legacyLeg === 'sessions') return legacy;
       await session?.affinity?.end();

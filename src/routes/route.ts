@@ -87,7 +87,9 @@ export class Route implements RouteService, Ticking {
     try {
       await this.#withTarget(caller, (outbound) => outbound.authenticate(caller));
     } catch (error) {
-      throw new ExchangeError(this.#failure(error));
+      const outcome = this.#failure(error);
+      // What the backend has to say in words of its own is not about the credentials.
+      if (outcome.origin === 'gateway') throw new ExchangeError(outcome);
     }
   }
 

@@ -36,6 +36,9 @@ const KNOWN_RULES: readonly LossRule[] = [
 /** JSON-RPC codes that speak of the request itself, unless the message is of the session without a doubt. */
 const ABOUT_THE_REQUEST: ReadonlySet<number> = new Set([-32700, -32601, -32602, -32002, -32042]);
 
+/** Statuses by which servers refuse what comes without a session. */
+const WANTS_SESSION: ReadonlySet<number> = new Set([400, 404, 422]);
+
 const MAX_DATA_CHARS = 500;
 
 /** An answer that the configuration names. */
@@ -55,12 +58,14 @@ export class LossTable {
   }
 
   /**
-   * Whether a reply to a request that carried this session id says that the session is gone. All of these are refusals
-   * before the request was carried out, so it may be sent again on a new session.
+   * Whether a reply to a request that carried this session id says that the session is gone; to one that carried none,
+   * that the server has sessions by now. All of these are refusals before the request was carried out, so it may be
+   * sent again on a new session.
    */
-  saysLost(reply: RpcReply, sessionId: string): boolean {
+  saysLost(reply: RpcReply, sessionId: string | undefined): boolean {
     if (reply.kind === 'failed') return false;
     const { status } = reply;
+    if (sessionId === undefined) return WANTS_SESSION.has(status) && SESSION.test(textOfRefusal(reply));
     if (reply.kind === 'no-answer')
       return status >= 400 && (isKnown(status, reply.text) || this.#isConfigured(status, reply.text));
     const { frame } = reply;
@@ -86,6 +91,12 @@ export class LossTable {
 
 function isKnown(status: number, text: string): boolean {
   return KNOWN_RULES.some((rule) => rule.status === status && rule.message.test(text));
+}
+
+function textOfRefusal(reply: Exclude<RpcReply, { kind: 'failed' }>): string {
+  if (reply.kind === 'no-answer') return reply.text;
+  const { frame } = reply;
+  return frame.type === 'result' || ABOUT_THE_REQUEST.has(frame.code) ? '' : frame.message;
 }
 
 function detailsOf({ bytes, data }: ErrorFrame): string {

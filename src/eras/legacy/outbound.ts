@@ -139,11 +139,14 @@ export class LegacyOutbound implements Outbound {
       reply.kind === 'no-answer' ? reply.text : reply.frame.type === 'error' ? reply.frame.message : '';
     const forClient = refusalForClient(reply.status, reply.headers, said);
     if (forClient !== undefined) throw forClient;
-    if (session.id !== undefined && this.#losses.saysLost(reply, session.id)) {
+    if (this.#losses.saysLost(reply, session.id)) {
       session.drop();
       return false;
     }
     if (reply.status >= 500) throw badGateway(`${name} answered HTTP ${reply.status}: ${said.slice(0, 200)}`);
+    if (reply.kind === 'answer' && reply.frame.type === 'error' && reply.status >= 400) {
+      rejectWrongEra(name, session, reply.frame, backendError(reply.frame, reply.status, 'none'));
+    }
     return true;
   }
 
@@ -200,7 +203,7 @@ export class LegacyOutbound implements Outbound {
    * @throws ExchangeError when the backend does not know the new session either
    */
   #mayRepeat(reply: RpcReply, session: BackendSession, attempt: number): boolean {
-    if (session.id !== undefined && this.#losses.saysLost(reply, session.id)) {
+    if (this.#losses.saysLost(reply, session.id)) {
       if (attempt === 0) {
         session.drop();
         return true;
@@ -365,7 +368,7 @@ function rejectWrongEra(
   frame: ErrorFrame,
   outcome: ErrorOutcome,
 ): void {
-  const certain = MODERN_CODES.has(frame.code) || missesEnvelope(frame);
+  const certain = isModernRefusal(frame);
   if (!certain && !AMBIGUOUS_CODES.has(frame.code)) return;
   if (certain) session.drop();
   throw new WrongEra(
@@ -374,9 +377,10 @@ function rejectWrongEra(
   );
 }
 
-/** A modern server's complaint of a request without its envelope. */
-function missesEnvelope(frame: ErrorFrame): boolean {
-  return frame.code === CODE.invalidParams && /_meta|envelope|io\.modelcontextprotocol/.test(frame.message);
+/** A modern server's complaint of headers, version, or of a request without its envelope. */
+function isModernRefusal({ code, message }: ErrorFrame): boolean {
+  if (MODERN_CODES.has(code)) return true;
+  return code === CODE.invalidParams && /_meta|envelope|io\.modelcontextprotocol/.test(message);
 }
 
 function describe(session: BackendSession, sameEra: boolean): ServerDescription {
