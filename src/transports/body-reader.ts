@@ -3,8 +3,7 @@ import { constants, createBrotliDecompress, createGunzip, createInflate } from '
 import { SseDecoder } from '../jsonrpc/index.js';
 import { BodyCollector } from './collector.js';
 import { TransportError, transportErrorFrom } from './errors.js';
-
-export type ResponseHeaders = Record<string, string | string[] | undefined>;
+import type { ResponseHeaders } from './response-headers.js';
 
 /** Takes the messages of an answer's body as they come. */
 export interface MessageSink {
@@ -23,7 +22,7 @@ export type BodyEnd = (whole: boolean, text: string) => void;
 export interface BodyReader {
   readonly kind: 'json' | 'events' | 'text';
   /**
-   * @returns false when the reader lags behind; `resume`, as given to {@link openBody}, is called once it has caught up
+   * @returns false when the reader lags behind; {@link BodyOwner.caughtUp} is called once it has caught up
    * @throws TransportError, SseOverflowError
    */
   push(chunk: Buffer): boolean;
@@ -40,32 +39,36 @@ export interface BodyReader {
   hold(held: boolean): void;
 }
 
-export interface BodyOptions {
+/** Whose answer is read. */
+export interface BodyOwner {
   /** Greatest length in bytes of a JSON body and of one event. */
   readonly limit: number;
   readonly sink: MessageSink;
-  readonly fail: (error: TransportError) => void;
+  /** The body cannot be read any further. */
+  fail(error: TransportError): void;
   /** The reader that lagged behind has caught up. */
-  readonly resume: () => void;
+  caughtUp(): void;
 }
+
+const USUAL_JSON = 'application/json';
 
 /**
  * Opens the reader that fits an answer.
  * @throws TransportError for an announced length above the limit, and an unknown `Content-Encoding`
  */
-export function openBody(status: number, headers: ResponseHeaders, options: BodyOptions): BodyReader {
-  const reader = plainReader(status, headers, options);
-  const encoding = String(headers['content-encoding'] ?? 'identity')
-    .trim()
-    .toLowerCase();
-  return encoding === 'identity' || encoding === '' ? reader : new DecodingReader(encoding, reader, options);
+export function openBody(status: number, headers: ResponseHeaders, owner: BodyOwner): BodyReader {
+  const reader = plainReader(status, headers, owner);
+  const stated = headers['content-encoding'];
+  if (stated === undefined) return reader;
+  const encoding = String(stated).trim().toLowerCase();
+  return encoding === 'identity' || encoding === '' ? reader : new DecodingReader(encoding, reader, owner);
 }
 
-function plainReader(status: number, headers: ResponseHeaders, { limit, sink }: BodyOptions): BodyReader {
+function plainReader(status: number, headers: ResponseHeaders, { limit, sink }: BodyOwner): BodyReader {
   const type = String(headers['content-type'] ?? '');
   // 202 and 204 have nothing to read; Python's server labels its empty 202 as JSON.
   if (status !== 202 && status !== 204) {
-    if (/^\s*application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
+    if (type === USUAL_JSON || /^\s*application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
       const announced = headers['content-encoding'] === undefined ? headers['content-length'] : undefined;
       return new JsonReader(limit, typeof announced === 'string' ? announced : undefined, sink);
     }
@@ -172,25 +175,25 @@ class DecodingReader implements BodyReader {
   readonly kind: BodyReader['kind'];
   readonly #reader: BodyReader;
   readonly #decoder: Transform;
-  readonly #options: BodyOptions;
+  readonly #owner: BodyOwner;
   #abandoned = false;
 
-  constructor(encoding: string, reader: BodyReader, options: BodyOptions) {
+  constructor(encoding: string, reader: BodyReader, owner: BodyOwner) {
     const open = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
     if (open === undefined) throw new TransportError('unusable', `unknown Content-Encoding ${encoding}`);
     this.kind = reader.kind;
     this.#reader = reader;
-    this.#options = options;
+    this.#owner = owner;
     this.#decoder = open();
     this.#decoder.on('data', (chunk: Buffer) => this.#unlessAbandoned(() => reader.push(chunk)));
     this.#decoder.on('error', (error) =>
-      options.fail(new TransportError('unusable', `bad ${encoding} body: ${error.message}`)),
+      owner.fail(new TransportError('unusable', `bad ${encoding} body: ${error.message}`)),
     );
   }
 
   push(chunk: Buffer): boolean {
     if (this.#decoder.write(chunk)) return true;
-    this.#decoder.once('drain', this.#options.resume);
+    this.#decoder.once('drain', () => this.#owner.caughtUp());
     return false;
   }
 
@@ -216,7 +219,7 @@ class DecodingReader implements BodyReader {
     try {
       work();
     } catch (error) {
-      this.#options.fail(transportErrorFrom(error));
+      this.#owner.fail(transportErrorFrom(error));
     }
   }
 }

@@ -1,5 +1,7 @@
 import { TransportError } from './errors.js';
 
+const EMPTY = Buffer.alloc(0);
+
 /** Bodies of at least this size are collected into one buffer of their announced length. */
 const PREALLOCATE_FROM = 64 * 1024;
 
@@ -10,7 +12,9 @@ const PREALLOCATE_FROM = 64 * 1024;
 export class BodyCollector {
   readonly #limit: number;
   #whole: Buffer | undefined;
-  #chunks: Buffer[] = [];
+  /** The only chunk so far: most bodies come in one. */
+  #first: Buffer | undefined;
+  #chunks: Buffer[] | undefined;
   #length = 0;
 
   /**
@@ -41,19 +45,22 @@ export class BodyCollector {
         this.#length = length;
         return;
       }
-      this.#chunks.push(this.#whole.subarray(0, this.#length));
+      this.#chunks = [this.#whole.subarray(0, this.#length)];
       this.#whole = undefined;
     }
-    this.#chunks.push(chunk);
+    if (this.#chunks !== undefined) this.#chunks.push(chunk);
+    else if (this.#first === undefined) this.#first = chunk;
+    else this.#chunks = [this.#first, chunk];
     this.#length = length;
   }
 
   /** The body so far. */
   take(): Buffer {
     if (this.#whole !== undefined) return this.#whole.subarray(0, this.#length);
-    const chunks = this.#chunks;
-    this.#chunks = [];
-    return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, this.#length);
+    const whole = this.#chunks === undefined ? this.#first : Buffer.concat(this.#chunks, this.#length);
+    this.#first = undefined;
+    this.#chunks = undefined;
+    return whole ?? EMPTY;
   }
 }
 

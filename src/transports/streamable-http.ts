@@ -3,7 +3,7 @@ import type { Rope } from '../jsonrpc/index.js';
 import { Connections } from './connections.js';
 import { type AnswerSink, Transfer } from './transfer.js';
 
-export type { ResponseHeaders } from './body-reader.js';
+export type { ResponseHeaders } from './response-headers.js';
 export type { AnswerSink, Transfer } from './transfer.js';
 
 export interface StreamableHttpOptions {

@@ -1,8 +1,9 @@
 import type { Dispatcher, Pool } from 'undici';
 import { NOWHERE } from '../exchange/bag.js';
 import type { Ticking } from '../exchange/ticker.js';
-import { type BodyReader, type MessageSink, openBody, type ResponseHeaders } from './body-reader.js';
+import { type BodyOwner, type BodyReader, type MessageSink, openBody } from './body-reader.js';
 import { TransportError, type TransportFailure, transportErrorFrom } from './errors.js';
+import { type ResponseHeaders, readHeaders } from './response-headers.js';
 import type { StreamableHttpTransport } from './streamable-http.js';
 
 /** Takes the answer to one HTTP request as it comes. Exactly one of `onEnd` and `onError` ends it. */
@@ -16,14 +17,19 @@ export interface AnswerSink extends MessageSink {
 
 const MAX_REDIRECTS = 3;
 
-/** One request on the wire. */
-export class Transfer implements Dispatcher.DispatchHandler, Ticking {
+/**
+ * One request on the wire. It takes undici's events in the older of the two forms, which undici 7 has inside: the newer
+ * one costs an object with every header, and a layer in between, for each answer.
+ */
+export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking {
   place = NOWHERE;
   readonly #transport: StreamableHttpTransport;
   readonly #request: Dispatcher.DispatchOptions;
-  readonly #sink: AnswerSink;
+  readonly sink: AnswerSink;
   #pool: Pool;
-  #controller: Dispatcher.DispatchController | undefined;
+  #abort: ((error: Error) => void) | undefined;
+  /** Lets undici read on; there once it may have been told to stop. */
+  #readOn: (() => void) | undefined;
   #reader: BodyReader | undefined;
   /** No more bytes come; the reader may still be busy with those that have. */
   #received = false;
@@ -45,12 +51,16 @@ export class Transfer implements Dispatcher.DispatchHandler, Ticking {
     this.#transport = transport;
     this.#pool = transport.connections.pool;
     this.#request = { path: transport.path, method, headers, body: body as Buffer | null };
-    this.#sink = sink;
+    this.sink = sink;
+  }
+
+  get limit(): number {
+    return this.#transport.options.resultBytes;
   }
 
   start(): void {
     this.#pool = this.#transport.connections.pool;
-    this.#controller = undefined;
+    this.#abort = undefined;
     try {
       this.#pool.dispatch(this.#request, this);
     } catch (error) {
@@ -63,7 +73,7 @@ export class Transfer implements Dispatcher.DispatchHandler, Ticking {
     if (this.#ended) return;
     this.#finish();
     this.#reader?.abandon();
-    this.#controller?.abort(new TransportError('aborted', 'aborted'));
+    this.#abort?.(new TransportError('aborted', 'aborted'));
   }
 
   /** Stops reading until {@link Transfer.resume}: the client is slower than the backend. */
@@ -71,7 +81,6 @@ export class Transfer implements Dispatcher.DispatchHandler, Ticking {
     if (this.#ended || this.#held) return;
     this.#held = true;
     this.#reader?.hold(true);
-    this.#controller?.pause();
   }
 
   resume(): void {
@@ -79,7 +88,7 @@ export class Transfer implements Dispatcher.DispatchHandler, Ticking {
     this.#held = false;
     this.#lastByteAt = performance.now();
     this.#reader?.hold(false);
-    if (!this.#lagging) this.#controller?.resume();
+    if (!this.#lagging) this.#readOn?.();
   }
 
   tick(now: number): void {
@@ -88,58 +97,52 @@ export class Transfer implements Dispatcher.DispatchHandler, Ticking {
     this.#close(new TransportError('stalled', `no byte for ${idleMs} ms in the middle of the answer`));
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#ended) controller.abort(new TransportError('aborted', 'aborted'));
+  onConnect(abort: (error?: Error) => void): void {
+    this.#abort = abort;
+    if (this.#ended) abort(new TransportError('aborted', 'aborted'));
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: ResponseHeaders,
-  ): void {
-    if (this.#ended || status < 200) return;
-    if (status >= 300 && status < 400) {
-      this.#redirect(status, headers['location']);
-      return;
-    }
+  onHeaders(status: number, raw: Buffer[], readOn: () => void): boolean {
+    if (this.#ended || status < 200) return true;
+    this.#readOn = readOn;
+    const headers = readHeaders(raw);
+    if (status >= 300 && status < 400) this.#redirect(status, headers['location']);
+    else this.#begin(status, headers);
+    return !this.#held;
+  }
+
+  #begin(status: number, headers: ResponseHeaders): void {
     const { method, path } = this.#request;
     if (this.#transport.learnPath(method, path, status)) {
       this.#redirected = this.#transport.path;
       return;
     }
     try {
-      this.#reader = openBody(status, headers, {
-        limit: this.#transport.options.resultBytes,
-        sink: this.#sink,
-        fail: (error) => this.#stop(error),
-        resume: () => this.#caughtUp(),
-      });
+      this.#reader = openBody(status, headers, this);
     } catch (error) {
-      this.#stop(transportErrorFrom(error));
+      this.fail(transportErrorFrom(error));
       return;
     }
     if (this.#reader.kind === 'json') {
       this.#lastByteAt = performance.now();
       this.#transport.options.ticker.add(this);
     }
-    this.#sink.onHead(status, headers);
+    this.sink.onHead(status, headers);
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onData(chunk: Buffer): boolean {
     const reader = this.#reader;
-    if (this.#ended || this.#received || reader === undefined) return;
+    if (this.#ended || this.#received || reader === undefined) return true;
     if (reader.kind === 'json') this.#lastByteAt = performance.now();
     try {
-      if (reader.push(chunk)) return;
-      this.#lagging = true;
-      this.#controller?.pause();
+      if (!reader.push(chunk)) this.#lagging = true;
     } catch (error) {
-      this.#stop(transportErrorFrom(error));
+      this.fail(transportErrorFrom(error));
     }
+    return !this.#held && !this.#lagging;
   }
 
-  onResponseEnd(): void {
+  onComplete(): void {
     if (this.#redirected === undefined) {
       this.#close();
       return;
@@ -149,7 +152,7 @@ export class Transfer implements Dispatcher.DispatchHandler, Ticking {
     if (!this.#ended) this.start();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+  onError(error: Error): void {
     if (this.#ended || this.#received) return;
     const failure = this.#failure();
     if (failure === 'unanswered') this.#transport.connections.replace(this.#pool);
@@ -158,7 +161,7 @@ export class Transfer implements Dispatcher.DispatchHandler, Ticking {
 
   /** What it means that the connection is gone now. A request is given its connection as it is written. */
   #failure(): TransportFailure {
-    if (this.#controller === undefined) return 'unreachable';
+    if (this.#abort === undefined) return 'unreachable';
     return this.#reader === undefined && this.#redirected === undefined ? 'unanswered' : 'broken';
   }
 
@@ -179,37 +182,39 @@ export class Transfer implements Dispatcher.DispatchHandler, Ticking {
     } catch (thrown) {
       this.#fail(transportErrorFrom(thrown));
     }
-    if (error?.failure === 'stalled') this.#controller?.abort(error);
+    if (error?.failure === 'stalled') this.#abort?.(error);
   }
 
   #complete(text: string): void {
     if (this.#ended) return;
     this.#finish();
-    this.#sink.onEnd(text);
+    this.sink.onEnd(text);
   }
 
-  #caughtUp(): void {
+  /** The reader has caught up. */
+  caughtUp(): void {
     this.#lagging = false;
-    if (!this.#held) this.#controller?.resume();
+    if (!this.#held) this.#readOn?.();
   }
 
   #redirect(status: number, location: string | string[] | undefined): void {
     const target = resolveRedirect(this.#transport, status, location, ++this.#redirects);
-    if (target instanceof TransportError) this.#stop(target);
+    if (target instanceof TransportError) this.fail(target);
     else this.#redirected = target;
   }
 
-  #stop(error: TransportError): void {
+  /** The answer cannot be read any further. */
+  fail(error: TransportError): void {
     if (this.#ended) return;
     this.#reader?.abandon();
     this.#fail(error);
-    this.#controller?.abort(error);
+    this.#abort?.(error);
   }
 
   #fail(error: TransportError): void {
     if (this.#ended) return;
     this.#finish();
-    this.#sink.onError(error);
+    this.sink.onError(error);
   }
 
   #finish(): void {
