@@ -1,0 +1,205 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterAll, describe, expect, test } from 'vitest';
+import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { type StepHandler, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
+import { until } from '../../support/net.js';
+import { legacy, modern, send } from '../../support/raw.js';
+
+const opened: { close(): Promise<void> }[] = [];
+afterAll(async () => {
+  for (const part of opened.splice(0).reverse()) await part.close();
+});
+
+const TIMEOUTS = { connect: '600ms', probe: '400ms', idle: '500ms', total: '1200ms' };
+/** Probe, handshake and some time to spare on a busy machine. */
+const SHORT_MS = 2_000;
+
+const never: StepHandler = () => undefined;
+/** Headers and a part of the body, and then nothing. */
+const stalls =
+  (type: string, beginning: string): StepHandler =>
+  ({ res }) => {
+    res.writeHead(200, { 'content-type': type });
+    res.write(beginning);
+    return undefined;
+  };
+
+async function gatewayBefore(url: string, more: Record<string, unknown> = {}): Promise<TestGateway> {
+  const healthy = await startLegacyBackend();
+  opened.push(healthy);
+  const gateway = await startGateway({
+    '/hung': { backend: { url, ...more }, timeouts: TIMEOUTS },
+    '/healthy': { backend: { url: healthy.url }, timeouts: TIMEOUTS },
+  });
+  opened.push(gateway);
+  return gateway;
+}
+
+async function timed<T>(work: Promise<T>): Promise<{ value: T; ms: number }> {
+  const begun = Date.now();
+  return { value: await work, ms: Date.now() - begun };
+}
+
+/** Takes connections and says nothing on them. */
+async function silentServer(): Promise<{ url: string; close(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}).resume();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${address.port}/mcp`,
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+const HUNG: Record<string, () => Promise<{ url: string; close(): Promise<void> }>> = {
+  'that takes connections and says nothing': silentServer,
+  'that hangs on the handshake': () => startLegacyBackend({ on: { initialize: never } }),
+  'that hangs on the probe and the handshake': () =>
+    startLegacyBackend({
+      on: { initialize: never },
+      intercept: ({ json }) => json?.method === 'server/discover',
+    }),
+  'that stalls in the middle of its answer to the handshake': () =>
+    startLegacyBackend({ on: { initialize: stalls('application/json', '{"jsonrpc":"2.0",') } }),
+  'that opens a stream for its answer to the handshake and leaves it empty': () =>
+    startLegacyBackend({ on: { initialize: stalls('text/event-stream', ': wait\n\n') } }),
+  'that hangs once the handshake is acknowledged': () =>
+    startLegacyBackend({ on: { 'notifications/initialized': never } }),
+};
+
+describe.concurrent.each(Object.keys(HUNG))('a backend %s', (name) => {
+  const begin = HUNG[name] as (typeof HUNG)[string];
+
+  test('gives clients of both eras a clear error soon, and leaves other routes alone', async () => {
+    const backend = await begin();
+    opened.push(backend);
+    const gateway = await gatewayBefore(backend.url);
+    const waiting = [
+      timed(legacy(gateway.url('/hung')).then(({ initialize }) => initialize)),
+      timed(modern(gateway.url('/hung'), 'server/discover', {}, { id: 'd' })),
+      timed(modern(gateway.url('/hung'), 'tools/list', {}, { id: 'd' })),
+    ];
+    const meanwhile = await timed(
+      Promise.all([legacy(gateway.url('/healthy')), modern(gateway.url('/healthy'), 'tools/list')]),
+    );
+    expect(meanwhile.value[0].initialize.status).toBe(200);
+    expect(meanwhile.value[1].status).toBe(200);
+    expect(meanwhile.ms).toBeLessThan(SHORT_MS / 4);
+    for (const { value, ms } of await Promise.all(waiting)) {
+      expect(ms).toBeLessThan(SHORT_MS);
+      // Never 4xx, which clients take for an answer about the era. Legacy clients read the error of a 200 best.
+      expect([200, 502, 503, 504]).toContain(value.status);
+      expect(value.json.id).not.toBeNull();
+      expect(value.json.error.code).toBe(-32603);
+      expect(value.json.error.message).toMatch(/127\.0\.0\.1/);
+    }
+    const discovered = await waiting[1];
+    expect(discovered?.value.status).toBeGreaterThanOrEqual(502);
+  });
+});
+
+test('a backend that hung is served once it has recovered', async () => {
+  let hung = true;
+  const backend = await startLegacyBackend({ intercept: () => hung });
+  opened.push(backend);
+  const gateway = await gatewayBefore(backend.url);
+  expect((await modern(gateway.url('/hung'), 'tools/list')).status).toBeGreaterThan(500);
+  hung = false;
+  const answer = await until(async () => {
+    const tried = await modern(gateway.url('/hung'), 'tools/list');
+    return tried.status === 200 ? tried : undefined;
+  }, 'the backend to be served again');
+  expect(answer.json.result.tools).toHaveLength(1);
+});
+
+describe.concurrent('a backend that hangs in the middle of its work', () => {
+  const cases: Record<string, StepHandler> = {
+    'without a byte': never,
+    'after the head of a JSON answer': stalls('application/json', ''),
+    'in the middle of a JSON answer': stalls('application/json', '{"jsonrpc":"2.0","id":1,"res'),
+    'after the head of a stream': stalls('text/event-stream', ''),
+    'in the middle of an event': stalls('text/event-stream', 'data: {"jsonrpc":"2.0",'),
+  };
+  test.each(Object.keys(cases))('%s, ends with an error when its time is up', async (name) => {
+    await Promise.all(
+      [startLegacyBackend, startModernBackend].map(async (begin) => {
+        const backend = await begin({ on: { 'tools/call': cases[name] as StepHandler } });
+        opened.push(backend);
+        const gateway = await gatewayBefore(backend.url);
+        const params = { name: 'echo', arguments: {} };
+        const headers = { accept: 'application/json' };
+        const session = await legacy(gateway.url('/hung'));
+        const answers = await Promise.all([
+          timed(modern(gateway.url('/hung'), 'tools/call', params, { headers })),
+          timed(session.request('tools/call', params, { headers })),
+        ]);
+        for (const { value, ms } of answers) {
+          expect(ms).toBeLessThan(3_500);
+          expect(value.json.error.message).toMatch(/timed out/i);
+          expect([-32603, -32001]).toContain(value.json.error.code);
+        }
+        // Nobody waits any more, so that the backend need not work on it either.
+        await until(
+          () => backend.received('tools/call').every(({ disconnected }) => disconnected),
+          'the backend to be left alone',
+        );
+      }),
+    );
+  });
+
+  test('a hung request for the log level does not hold up the call for ever', async () => {
+    const backend = await startLegacyBackend({
+      capabilities: { tools: {}, logging: {} },
+      on: { 'logging/setLevel': never },
+    });
+    opened.push(backend);
+    const gateway = await gatewayBefore(backend.url);
+    const { value, ms } = await timed(
+      modern(
+        gateway.url('/hung'),
+        'tools/call',
+        { name: 'echo', arguments: {} },
+        {
+          meta: { 'io.modelcontextprotocol/logLevel': 'debug' },
+          headers: { accept: 'application/json' },
+        },
+      ),
+    );
+    expect(ms).toBeLessThan(3_500);
+    expect(value.json).toBeDefined();
+  });
+
+  test('a hung list of tools, which a call for a legacy client would look into, is given up soon', async () => {
+    const backend = await startModernBackend({ on: { 'tools/list': never } });
+    opened.push(backend);
+    const gateway = await gatewayBefore(backend.url);
+    const session = await legacy(gateway.url('/hung'));
+    const { value, ms } = await timed(session.request('tools/call', { name: 'echo', arguments: {} }));
+    expect(ms).toBeLessThan(3_500);
+    // Only tools with parameters in headers could not be called without it.
+    expect(value.json.result.content).toHaveLength(1);
+  });
+});
+
+test('a hundred requests to a hung backend leave the health check and other routes as fast as before', async () => {
+  const backend = await silentServer();
+  opened.push(backend);
+  const gateway = await gatewayBefore(backend.url);
+  const stuck = Array.from({ length: 100 }, () => modern(gateway.url('/hung'), 'tools/list'));
+  for (let i = 0; i < 5; i++) {
+    const { value, ms } = await timed(
+      Promise.all([send(gateway.url('/healthz')), modern(gateway.url('/healthy'), 'tools/list')]),
+    );
+    expect(value.map(({ status }) => status)).toEqual([200, 200]);
+    expect(ms).toBeLessThan(1_000);
+  }
+  for (const { status } of await Promise.all(stuck)) expect(status).toBeGreaterThanOrEqual(502);
+});
