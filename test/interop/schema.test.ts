@@ -8,6 +8,7 @@ const envelope = {
 const text = (value: string) => [{ type: 'text', text: value }];
 const result = (body: object) => ({ jsonrpc: '2.0', id: 1, result: body });
 const call = (method: string, params: object, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });
+const question = (params: object) => ({ method: 'elicitation/create', params });
 const note = (method: string, params: object) => ({ jsonrpc: '2.0', method, params });
 
 const MODERN = '2026-07-28';
@@ -130,6 +131,77 @@ const ROWS: Row[] = [
       revision: MODERN,
     },
     /input_required here/,
+  ],
+  [
+    'a form and a visit to a page, asked by a modern result',
+    {
+      requestMethod: 'tools/call',
+      message: result({
+        resultType: 'input_required',
+        inputRequests: {
+          a: question({ mode: 'form', message: 'm', requestedSchema: { type: 'object', properties: {} } }),
+          b: question({ mode: 'url', message: 'm', url: 'https://example.com/' }),
+        },
+      }),
+      revision: MODERN,
+    },
+    undefined,
+  ],
+  ...(
+    [
+      [{ mode: 'url', message: 'm', url: 'https://example.com/', elicitationId: '1' }, /has elicitationId/],
+      [{ mode: 'url', message: 'm' }, /inputRequests.a: .*url/],
+      [{ message: 'm', requestedSchema: { type: 'object' } }, /inputRequests.a/],
+      [{ message: 'm', requestedSchema: { type: 'object', properties: {} }, task: {} }, /has task/],
+    ] as const
+  ).map(([params, fault]): Row => {
+    const asking = { resultType: 'input_required', inputRequests: { a: question(params) } };
+    const frame = { requestMethod: 'tools/call', message: result(asking), revision: MODERN };
+    return [`a question with ${Object.keys(params)}`, frame, fault];
+  }),
+  [
+    'an answer with resultType, brought along by a modern request',
+    {
+      direction: 'c2s',
+      message: call('tools/call', {
+        name: 'a',
+        _meta: envelope,
+        inputResponses: { a: { action: 'accept', resultType: 'complete' } },
+      }),
+      revision: MODERN,
+    },
+    /answer has resultType/,
+  ],
+  [
+    'a visit to a page before its revision',
+    {
+      message: call('elicitation/create', {
+        mode: 'url',
+        message: 'm',
+        url: 'https://example.com/',
+        elicitationId: '1',
+      }),
+      revision: '2025-06-18',
+    },
+    /mode url came with 2025-11-25/,
+  ],
+  [
+    'a visit to a page without the id that it had then',
+    {
+      message: call('elicitation/create', { mode: 'url', message: 'm', url: 'https://example.com/' }),
+      revision: LEGACY,
+    },
+    /no elicitationId/,
+  ],
+  [
+    'an answer of the model in several blocks before its revision',
+    {
+      direction: 'c2s',
+      requestMethod: 'sampling/createMessage',
+      message: result({ model: 'm', role: 'assistant', content: text('x') }),
+      revision: '2025-06-18',
+    },
+    /a list came with/,
   ],
   [
     'an error code that the modern revision took out',

@@ -2,6 +2,7 @@ import * as core from '@modelcontextprotocol/core';
 import * as sdk from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { Loose } from './net.js';
+import { answerProblems, questionProblems } from './schema-questions.js';
 
 /** `c2s`: from an MCP client to an MCP server; `s2c`: the other way. */
 export type Direction = 'c2s' | 's2c';
@@ -111,6 +112,8 @@ const CACHEABLE = new Set([
 ]);
 /** Requests that may be answered with `input_required`. */
 const MULTI_ROUND = new Set(['tools/call', 'prompts/get', 'resources/read']);
+/** What a server asks a client: in its own requests, or in `inputRequests`. */
+const QUESTIONS = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
 const EMPTY = new Set(['ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']);
 /** Members that a schema lets pass as unknown ones but that belong to the other era. */
 const MODERN_RESULT = [
@@ -199,6 +202,7 @@ function callProblems({ message, direction, revision }: FrameContext, era: 'lega
   if ((since[method] ?? '') > revision) problems.push(`came with ${since[method]}`);
   if (isRequest === method.startsWith('notifications/')) problems.push('request and notification mixed up');
   if (era === 'legacy') {
+    if (QUESTIONS.has(method)) problems.push(...questionProblems(method, params, revision));
     for (const key of RESERVED) if (params?._meta && key in params._meta) problems.push(`_meta has ${key}`);
     for (const key of ['inputResponses', 'requestState']) {
       if (isObject(params) && key in params) problems.push(`params has ${key}`);
@@ -210,6 +214,10 @@ function callProblems({ message, direction, revision }: FrameContext, era: 'lega
     if (typeof params?._meta?.[`${META}protocolVersion`] !== 'string') problems.push('no protocolVersion');
     if (!isObject(params?._meta?.[`${META}clientCapabilities`])) problems.push('no clientCapabilities');
     if (isObject(params) && 'task' in params) problems.push('params has task');
+    for (const [key, answer] of Object.entries(params?.inputResponses ?? {})) {
+      for (const problem of answerProblems(undefined, answer, revision))
+        problems.push(`inputResponses.${key}: ${problem}`);
+    }
   }
   return problems;
 }
@@ -230,6 +238,8 @@ function resultProblems(
     if ((CONTENT_SINCE[type] ?? '') > revision) problems.push(`content of type ${type}`);
   }
   if (era === 'legacy') {
+    if (requestMethod !== undefined && QUESTIONS.has(requestMethod))
+      problems.push(...answerProblems(requestMethod, result, revision));
     for (const key of MODERN_RESULT) if (key in result) problems.push(`result has ${key}`);
     for (const key of RESERVED) if (key in (result._meta ?? {})) problems.push(`result _meta has ${key}`);
     return problems;
@@ -243,10 +253,10 @@ function resultProblems(
   if (asksBack) {
     if (requestMethod !== undefined && !MULTI_ROUND.has(requestMethod)) problems.push('input_required here');
     if (!result.inputRequests && !result.requestState) problems.push('input_required asks for nothing');
-    for (const [key, request] of Object.entries<Loose>(result.inputRequests ?? {})) {
-      problems.push(...check(SCHEMAS.modern.byMethod.get(request?.method), request, `inputRequests.${key}`));
-      if ('id' in request) problems.push(`inputRequests.${key} has an id`);
-    }
+    for (const [key, request] of Object.entries<Loose>(result.inputRequests ?? {}))
+      problems.push(
+        ...inputRequestProblems(request, revision).map((what) => `inputRequests.${key}: ${what}`),
+      );
   }
   if (requestMethod === 'server/discover') {
     for (const key of ['serverInfo', 'protocolVersion'])
@@ -256,6 +266,15 @@ function resultProblems(
   for (const tool of result.tools ?? [])
     if ('execution' in tool) problems.push(`tool ${tool.name} has execution`);
   return problems;
+}
+
+function inputRequestProblems({ method, params, ...rest }: Loose, revision: string): string[] {
+  if (!QUESTIONS.has(method)) return [`no question: ${method}`];
+  // The SDK's schema of a visit is that of the legacy revision, with an id that the modern one does not have.
+  const legacy = params?.mode === 'url' ? { elicitationId: 'none', ...params } : params;
+  const problems = check(SCHEMAS.modern.byMethod.get(method), { method, params: legacy }, 'request');
+  for (const key of Object.keys(rest)) problems.push(`has ${key}`);
+  return [...problems, ...questionProblems(method, params, revision)];
 }
 
 function blocksOf(result: Loose): Loose[] {

@@ -1,3 +1,4 @@
+export * as asking from './asking.js';
 export { startEverything } from './everything.js';
 export * as fixture from './fixture.js';
 export type { Announcer, Peer, ToolCall } from './peer.js';

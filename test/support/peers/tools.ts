@@ -1,4 +1,5 @@
 import type { Loose } from '../net.js';
+import { ASKING_TOOLS, type Asked, type Round } from './asking.js';
 import { CONNECT_URL, echoed, orderStatus, SCHEMAS, TEXT, WEATHER } from './fixture.js';
 import type { ToolCall } from './peer.js';
 
@@ -20,8 +21,13 @@ export interface ToolContext {
   notify(method: string, params: Record<string, unknown>): Promise<void>;
   /** A log message through the SDK's own filter, on the call's stream or on the session's. */
   log(level: string, message: string, via: 'request' | 'session'): Promise<void>;
-  /** Asks the user for a form: the answer, or the result that the handler must return for now. */
-  elicit(message: string, schema: Loose): Promise<{ answer: Loose } | { result: Loose }>;
+  /**
+   * Puts a round of questions to the client, on the call's own stream or on the session's. A handler that has to be run
+   * again for the answers gets the result that it must return for now.
+   */
+  ask(round: number, questions: Round, via?: 'request' | 'session'): Promise<Asked>;
+  /** Whether this run of the handler came with the answers to a round. */
+  answered(round: number): boolean;
   /** Insists on a visit to `url`: throws, or gives the result to return; undefined once the user has been there. */
   visit(message: string, url: string): Loose;
 }
@@ -140,18 +146,7 @@ export const TOOLS: Readonly<Record<string, FixtureTool>> = {
     inputSchema: { type: 'object', properties: { bytes: { type: 'integer' } }, required: ['bytes'] },
     run: ({ bytes }) => TEXT('x'.repeat(bytes)),
   },
-  ask_name: {
-    title: 'Ask for a name',
-    description: 'Needs a form filled in by the user',
-    inputSchema: SCHEMAS.anything,
-    async run(_args, { elicit }) {
-      const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
-      const outcome = await elicit('What is your name?', schema);
-      if ('result' in outcome) return outcome.result;
-      const { action, content } = outcome.answer;
-      return TEXT(action === 'accept' ? `Hello ${content.name}.` : `The user chose to ${action}.`);
-    },
-  },
+  ...ASKING_TOOLS,
   connect_account: {
     title: 'Connect an account',
     description: 'Needs a visit to a web page by the user',

@@ -15,6 +15,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { Loose } from '../net.js';
+import { type Ask, GUEST_BOOK_URI, nameOf } from './asking.js';
 import {
   completeName,
   completeNote,
@@ -69,6 +70,10 @@ function createServer(state: FixtureState): McpServer {
       messages: [{ role: 'user', content: { type: 'text', text: greeting(name, style) } }],
     }),
   );
+  mcp.registerPrompt('introduce', { description: 'Asks for the name first' }, async (extra) => {
+    const name = await nameOf(contextOf(mcp, extra, memory, state));
+    return { messages: [{ role: 'user', content: { type: 'text', text: greeting(name as string) } }] };
+  });
   // Registered for its place in the template list and its completion; reading is overridden below.
   mcp.registerResource(
     'note',
@@ -81,7 +86,12 @@ function createServer(state: FixtureState): McpServer {
     const { items, ...rest } = page(RESOURCES, RESOURCES_PER_PAGE, params?.cursor);
     return { resources: items, ...rest };
   });
-  mcp.server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }) => {
+  mcp.server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }, extra) => {
+    if (uri === GUEST_BOOK_URI) {
+      return {
+        contents: [{ uri, text: `Last guest: ${await nameOf(contextOf(mcp, extra, memory, state))}` }],
+      };
+    }
     const contents = readResource(uri);
     if (!contents) throw new McpError(-32002, 'Resource not found', { uri });
     return { contents };
@@ -108,16 +118,36 @@ function contextOf(
       if (via === 'session') return mcp.server.sendLoggingMessage(params, extra.sessionId);
       return extra.sendNotification({ method: 'notifications/message', params });
     },
-    async elicit(message, requestedSchema) {
-      const options = { relatedRequestId: extra.requestId };
-      return { answer: await mcp.server.elicitInput({ mode: 'form', message, requestedSchema }, options) };
+    async ask(_round, questions, via = 'request') {
+      const options = via === 'session' ? {} : { relatedRequestId: extra.requestId };
+      const entries = Object.entries(questions).map(async ([key, question]) => {
+        return [key, await put(mcp.server, question, options)] as const;
+      });
+      return { answers: Object.fromEntries(await Promise.all(entries)) };
     },
+    answered: () => false,
     visit(message, url) {
       if (state.connectAsked) return undefined;
       state.connectAsked = true;
       throw new UrlElicitationRequiredError([{ mode: 'url', message, url, elicitationId: randomUUID() }]);
     },
   };
+}
+
+/** The client's answer to one question; `{ error }` when it refuses. */
+async function put(server: McpServer['server'], { method, params }: Ask, options: Loose): Promise<Loose> {
+  try {
+    if (method === 'sampling/createMessage') return await server.createMessage(params, options);
+    if (method === 'roots/list') return await server.listRoots(params, options);
+    if (params.mode !== 'url') return await server.elicitInput(params, options);
+    const elicitationId = randomUUID();
+    const answer = await server.elicitInput({ ...params, elicitationId }, options);
+    await server.createElicitationCompletionNotifier(elicitationId)();
+    return answer;
+  } catch (error) {
+    const { code, message } = error as McpError;
+    return { error: { code, message } };
+  }
 }
 
 function memoryEventStore(): EventStore {
