@@ -5,6 +5,8 @@ import type { RawConfig, RawRoute } from './raw.js';
 import type { Config, RouteConfig } from './types.js';
 import { parseDuration, parseSize } from './units.js';
 
+const PARKED_PER_PRINCIPAL = 32;
+
 /** `raw` has passed the schema and the rules. */
 export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config {
   const { listen, limits } = raw;
@@ -57,7 +59,8 @@ function buildRoute({ path, backend, sessions, questions, timeouts }: RawRoute):
       timeoutMs: milliseconds(questions.timeout),
       roots: questions.roots,
       maxParked: questions.maxParked,
-      maxParkedPerPrincipal: questions.maxParkedPerPrincipal,
+      maxParkedPerPrincipal: questions.maxParkedPerPrincipal ?? PARKED_PER_PRINCIPAL,
+      maxParkedAnonymous: questions.maxParkedPerPrincipal ?? questions.maxParked,
     },
     timeouts: {
       connectMs: milliseconds(timeouts.connect),

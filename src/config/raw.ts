@@ -23,6 +23,9 @@ export interface RawRoute {
   path: string;
   backend: BackendConfig;
   sessions: Omit<RouteSessionsConfig, 'idleMs'> & { idle: string };
-  questions: Omit<QuestionsConfig, 'timeoutMs'> & { timeout: string };
+  questions: Pick<QuestionsConfig, 'roots' | 'maxParked'> & {
+    timeout: string;
+    maxParkedPerPrincipal?: number;
+  };
   timeouts: { connect: string; probe: string; idle: string; total: string };
 }

@@ -101,6 +101,8 @@ export interface QuestionsConfig {
   readonly roots: 'off' | 'cached' | 'ask';
   readonly maxParked: number;
   readonly maxParkedPerPrincipal: number;
+  /** Of all callers without a credential together: they may be many, and none can be told from another. */
+  readonly maxParkedAnonymous: number;
 }
 
 export interface TimeoutsConfig {

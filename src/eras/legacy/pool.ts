@@ -199,7 +199,8 @@ export class SessionPool {
     const { session } = entry;
     if (entry.state === 'waiting') this.#drop(entry);
     else if (session === undefined || entry.state === 'gone') return;
-    else if (entry.use === 'once') void this.#retire(entry);
+    // Calls that go on after a wait for a person may have brought their number above the limit.
+    else if (entry.use === 'once' || this.#count > this.#options.max) void this.#retire(entry);
     else {
       session.lastUsedAt = performance.now();
       this.#admit();

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { NOWHERE } from '../../exchange/bag.js';
+import { ANONYMOUS } from '../../exchange/digest.js';
 import { overloaded } from '../../exchange/errors.js';
 import type { Sealer } from '../../exchange/seal.js';
 import type { Ticker, Ticking } from '../../exchange/ticker.js';
@@ -13,6 +14,8 @@ export interface ParkingOptions {
   readonly timeoutMs: number;
   readonly maxParked: number;
   readonly maxParkedPerPrincipal: number;
+  /** Of all callers without a credential. */
+  readonly maxParkedAnonymous: number;
 }
 
 /** A call that can wait for its client to come back. */
@@ -65,14 +68,15 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
    * @throws ExchangeError when there are too many
    */
   admit(call: Call, principal: Principal, digest: string): Ticket<Call> {
-    const { maxParked, maxParkedPerPrincipal, ticker } = this.#options;
+    const { maxParked, maxParkedPerPrincipal, maxParkedAnonymous, ticker } = this.#options;
+    const anonymous = principal === ANONYMOUS;
+    const maxOwn = anonymous ? maxParkedAnonymous : maxParkedPerPrincipal;
     const own = this.#perPrincipal.get(principal) ?? 0;
     if (this.#tickets.size >= maxParked)
       throw overloaded(`limit of ${maxParked} calls that wait for answers reached`);
-    if (own >= maxParkedPerPrincipal) {
-      throw overloaded(
-        `limit of ${maxParkedPerPrincipal} calls of one principal that wait for answers reached`,
-      );
+    if (own >= maxOwn) {
+      const whose = anonymous ? 'callers without a credential' : 'one principal';
+      throw overloaded(`limit of ${maxOwn} calls of ${whose} that wait for answers reached`);
     }
     const id = randomBytes(12).toString('base64url');
     const ticket: Ticket<Call> = {
