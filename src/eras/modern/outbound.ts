@@ -305,7 +305,10 @@ export class ModernOutbound implements Outbound {
       }
     }
     if (MODERN_REFUSALS.has(code)) return;
-    throw new WrongEra(`${this.#options.name} answered HTTP ${status} ${code}: ${message}`, outcome);
+    // In these words it would make a modern client fall back as well.
+    const certain = /session|not initialized|unsupported protocol version/i.test(message);
+    const what = `${this.#options.name} answered HTTP ${status} ${code}: ${message}`;
+    throw new WrongEra(what, certain ? undefined : outcome);
   }
 
   #failure(reply: RpcReply): Error {
