@@ -7,6 +7,7 @@ import { LegacyOutbound } from './eras/legacy/outbound.js';
 import { isLegacyRevision } from './eras/legacy/revisions.js';
 import { ModernOutbound } from './eras/modern/outbound.js';
 import { probe } from './eras/modern/probe.js';
+import type { Change } from './exchange/changes.js';
 import { Sealer } from './exchange/seal.js';
 import { Ticker } from './exchange/ticker.js';
 import type { EraName } from './exchange/types.js';
@@ -121,6 +122,7 @@ function buildRoute(
       log.warn({ route: route.path, backend: name, quirk }, 'the backend does what it should not'),
     ),
   });
+  const onChange = (_change: Change): void => {};
   const legacyBackend = new LegacyBackend(name, transport, ticker, timeouts.connectMs);
   if (isLegacyRevision(backend.era)) legacyBackend.newestRevision = backend.era;
   const legacy = new LegacyOutbound(legacyBackend, {
@@ -130,6 +132,7 @@ function buildRoute(
     lost: sessions.lost,
     ownInfo: OWN_INFO,
     roots: route.questions.roots,
+    onChange,
   });
   const modern = new ModernOutbound({
     name,
@@ -138,6 +141,7 @@ function buildRoute(
     ownInfo: OWN_INFO,
     discoverMs: timeouts.connectMs,
     maxRounds: config.limits.rounds,
+    onChange,
   });
   const state = new Backend({
     name,
@@ -165,6 +169,7 @@ function buildRoute(
     ticker,
     totalMs: timeouts.totalMs,
     maxExchanges: config.limits.exchanges,
+    maxListeners: config.limits.listeners,
     record: (exchange, status, outcome) => logExchange(exchanges, route.path, exchange, status, outcome),
     onFault,
   });

@@ -1,4 +1,6 @@
+import type { ChangeFilter } from './changes.js';
 import type { Exchange } from './exchange.js';
+import type { Subscriber, Subscription } from './hub.js';
 import type { ErrorOutcome, Outcome } from './outcome.js';
 import type { Caller, EraName } from './types.js';
 
@@ -32,6 +34,11 @@ export interface Outbound {
    * @throws ExchangeError when the backend refuses them, or cannot be asked
    */
   authenticate(caller: Caller): Promise<void>;
+  /**
+   * Tells a subscriber of changes at the backend.
+   * @throws ExchangeError when the backend cannot be asked
+   */
+  subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription>;
   /** Ends sessions and connections; never throws. */
   close(): Promise<void>;
 }

@@ -1,4 +1,6 @@
+import type { ChangeFilter } from './changes.js';
 import type { Exchange } from './exchange.js';
+import type { Subscriber, Subscription } from './hub.js';
 import type { ServerDescription } from './outbound.js';
 import type { Outcome } from './outcome.js';
 import type { Caller, EraName } from './types.js';
@@ -17,6 +19,21 @@ export interface RouteService {
   describe(caller: Caller): Promise<ServerDescription>;
   /** @throws ExchangeError when the backend refuses the credentials of the caller, or cannot be asked */
   authenticate(caller: Caller): Promise<void>;
+  /**
+   * Tells a subscriber of changes at the backend until its subscription is closed.
+   * @throws ExchangeError when the backend cannot be asked
+   */
+  subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription>;
+  /**
+   * Tells a subscriber of changes as long as an exchange lasts.
+   * @param acknowledge called once it is known what will be heard of
+   */
+  follow(
+    exchange: Exchange,
+    filter: ChangeFilter,
+    subscriber: Subscriber,
+    acknowledge: (honoured: ChangeFilter) => void,
+  ): Promise<Outcome>;
   /** Writes the one log line of an exchange. */
   record(exchange: Exchange, httpStatus: number, outcome: Outcome): void;
 }

@@ -1,7 +1,10 @@
 import { LRUCache } from 'lru-cache';
+import { abortable } from '../exchange/abortable.js';
 import { Bag, NOWHERE } from '../exchange/bag.js';
+import type { ChangeFilter } from '../exchange/changes.js';
 import { CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
 import type { Exchange } from '../exchange/exchange.js';
+import type { Subscriber, Subscription } from '../exchange/hub.js';
 import { type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
 import { type Outcome, ownError } from '../exchange/outcome.js';
 import type { RouteService } from '../exchange/route-service.js';
@@ -18,6 +21,8 @@ export interface RouteOptions {
   readonly totalMs: number;
   /** Exchanges in flight at a time. */
   readonly maxExchanges: number;
+  /** Open `subscriptions/listen` streams at a time. */
+  readonly maxListeners: number;
   readonly record: (exchange: Exchange, httpStatus: number, outcome: Outcome) => void;
   readonly onFault: (error: unknown) => void;
 }
@@ -33,6 +38,7 @@ export class Route implements RouteService, Ticking {
   readonly #options: RouteOptions;
   readonly #inFlight = new Bag<Exchange>();
   readonly #descriptions = new LRUCache<string, ServerDescription>({ max: REMEMBERED_DESCRIPTIONS });
+  #listeners = 0;
   #onIdle: (() => void) | undefined;
 
   constructor(options: RouteOptions) {
@@ -40,26 +46,35 @@ export class Route implements RouteService, Ticking {
     this.#options = options;
   }
 
-  async run(exchange: Exchange): Promise<Outcome> {
+  run(exchange: Exchange): Promise<Outcome> {
+    return this.#inFlightWhile(exchange, (outbound) => outbound.call(exchange));
+  }
+
+  /** Carries out an exchange within the limits. */
+  async #inFlightWhile(exchange: Exchange, work: (outbound: Outbound) => Promise<Outcome>): Promise<Outcome> {
     const { ticker, totalMs, maxExchanges } = this.#options;
     if (this.#inFlight.size >= maxExchanges) {
       return overloaded(`limit of ${maxExchanges} requests in flight reached`).outcome;
     }
-    this.#inFlight.add(exchange);
-    if (!LASTING.has(exchange.request.method)) {
-      exchange.limit(totalMs);
+    const lasts = LASTING.has(exchange.request.method);
+    if (lasts && this.#listeners >= this.#options.maxListeners) {
+      return overloaded(`limit of ${this.#options.maxListeners} open subscriptions reached`).outcome;
     }
+    this.#inFlight.add(exchange);
+    if (lasts) this.#listeners++;
+    else exchange.limit(totalMs);
     ticker.add(this);
     try {
       return await this.#withTarget(exchange.caller, (outbound) => {
         if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
         exchange.notes.backendEra = outbound.era;
-        return outbound.call(exchange);
+        return work(outbound);
       });
     } catch (error) {
       return this.#failure(error, exchange);
     } finally {
       this.#inFlight.remove(exchange);
+      if (lasts) this.#listeners--;
       if (this.#inFlight.size === 0) this.#onIdle?.();
     }
   }
@@ -91,6 +106,30 @@ export class Route implements RouteService, Ticking {
       // What the backend has to say in words of its own is not about the credentials.
       if (outcome.origin === 'gateway') throw new ExchangeError(outcome);
     }
+  }
+
+  async subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
+    try {
+      return await this.#withTarget(caller, (outbound) => outbound.subscribe(caller, filter, subscriber));
+    } catch (error) {
+      throw new ExchangeError(this.#failure(error));
+    }
+  }
+
+  async follow(
+    exchange: Exchange,
+    filter: ChangeFilter,
+    subscriber: Subscriber,
+    acknowledge: (honoured: ChangeFilter) => void,
+  ): Promise<Outcome> {
+    return this.#inFlightWhile(exchange, async (outbound) => {
+      const wanted = outbound.subscribe(exchange.caller, filter, subscriber);
+      const subscription = await abortable(exchange, wanted, { late: (late) => late.close() });
+      acknowledge(subscription.honoured);
+      const reason = await new Promise<string>((resolve) => exchange.onCancel(resolve));
+      subscription.close();
+      throw cancelled(reason);
+    });
   }
 
   record(exchange: Exchange, httpStatus: number, outcome: Outcome): void {

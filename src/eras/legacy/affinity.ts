@@ -1,3 +1,4 @@
+import { changeNotification, listChange, resourceUpdate } from '../../exchange/changes.js';
 import { CODE, QuestionRefused } from '../../exchange/errors.js';
 import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
 import type {
@@ -5,10 +6,12 @@ import type {
   Caller,
   ClientSession,
   ForwardedHeaders,
+  LogLevel,
   SealedBackendSession,
 } from '../../exchange/types.js';
-import { type NotificationFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
-import type { BackendSession, SessionListener } from './backend-session.js';
+import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
+import type { BackendSession, SessionListener, SessionWatcher } from './backend-session.js';
+import { promisesOf, subscribeOn } from './changes.js';
 
 interface Opener {
   open(caller: Caller): Promise<BackendSession>;
@@ -20,13 +23,19 @@ interface Opener {
   accepts(session: BackendSession, forwarded: ForwardedHeaders): Promise<boolean>;
 }
 
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+/** Resources that are subscribed to again on a session that replaces another. */
+const MAX_RESOURCES = 1_000;
+const NO_META: ReadonlyMap<string, undefined> = new Map();
+const SILENT = { onNotification() {}, onRequest() {} };
 const EMPTY_RESULT = Buffer.from('{}');
 
 /**
  * The one backend session that belongs to a client session, replaced when the backend loses it. The client never
  * learns of the replacement: its own session stays.
  */
-export class ClientAffinity implements BackendAffinity, SessionListener {
+export class ClientAffinity implements BackendAffinity, SessionListener, SessionWatcher {
   readonly #opener: Opener;
   readonly #client: ClientSession;
   /** As of its latest request: credentials are refreshed. */
@@ -35,6 +44,12 @@ export class ClientAffinity implements BackendAffinity, SessionListener {
   #opening: Promise<BackendSession> | undefined;
   #ended = false;
   #restored = false;
+  /** What the client has set up on its session, to be set up again on one that replaces it. */
+  #resources: Set<string> | undefined;
+  #level: LogLevel | undefined;
+  #hadSession = false;
+  #timer: NodeJS.Timeout | undefined;
+  #pauseMs = FIRST_PAUSE_MS;
 
   constructor(opener: Opener, client: ClientSession, caller: Caller) {
     this.#opener = opener;
@@ -95,6 +110,17 @@ export class ClientAffinity implements BackendAffinity, SessionListener {
     if (this.#session === lost) this.#session = undefined;
   }
 
+  /** The client set something up on its session that outlasts the request. */
+  remember(method: string, uri: string | undefined, level: LogLevel | undefined): void {
+    if (method === 'logging/setLevel') this.#level = level;
+    else if (uri === undefined) return;
+    else if (method === 'resources/unsubscribe') this.#resources?.delete(uri);
+    else if (method === 'resources/subscribe' && (this.#resources?.size ?? 0) < MAX_RESOURCES) {
+      this.#resources ??= new Set();
+      this.#resources.add(uri);
+    }
+  }
+
   listen(open: boolean): void {
     if (open) this.#session?.openFeed(this, this.#forwarded);
     else this.#session?.closeFeed();
@@ -107,6 +133,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener {
 
   async end(): Promise<void> {
     this.#ended = true;
+    clearTimeout(this.#timer);
     const session = this.#session ?? (await this.#opening?.catch(() => undefined));
     this.#session = undefined;
     await session?.end(this.#forwarded);
@@ -146,14 +173,65 @@ export class ClientAffinity implements BackendAffinity, SessionListener {
   }
 
   async #open(): Promise<BackendSession> {
-    const session = this.#restore() ?? (await this.#opener.open(this.#caller));
+    const restored = this.#restore();
+    const session = restored ?? (await this.#opener.open(this.#caller));
     if (this.#ended) await session.end(this.#forwarded);
+    const replaces = this.#hadSession && restored === undefined;
     this.#keep(session);
+    if (replaces) await this.#setUpAgain(session);
     return session;
+  }
+
+  onChange(): void {}
+
+  /** The stream was down for a while: whatever the client watches may have changed. */
+  onGap(): void {
+    const session = this.#session;
+    if (session === undefined || !this.#client.listening) return;
+    const lists = [...promisesOf(session.info.capabilities).lists].map(listChange);
+    for (const change of [...lists, ...[...(this.#resources ?? [])].map(resourceUpdate)]) {
+      this.#client.channel.notify(
+        parseFrame(changeNotification(change, NO_META).toBuffer()) as NotificationFrame,
+      );
+    }
+  }
+
+  /** A client that listens goes on hearing without having to ask for anything. */
+  onLost(): void {
+    this.#session = undefined;
+    if (this.#ended || !this.#client.listening) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.session().then(
+        () => {
+          this.#pauseMs = FIRST_PAUSE_MS;
+        },
+        () => this.onLost(),
+      );
+    }, this.#pauseMs).unref();
+    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  async #setUpAgain(session: BackendSession): Promise<void> {
+    const { forwarded } = this.#caller;
+    const level = this.#level;
+    const steps: Promise<unknown>[] = [];
+    if (level !== undefined) {
+      steps.push(
+        session.request('logging/setLevel', () => new Rope().push(`{"level":"${level}"}`), forwarded, SILENT)
+          .done,
+      );
+    }
+    for (const uri of this.#resources ?? [])
+      steps.push(subscribeOn(session, 'resources/subscribe', uri, forwarded));
+    await Promise.all(steps);
+    this.onGap();
   }
 
   #keep(session: BackendSession): void {
     this.#session = session;
+    this.#hadSession = true;
+    session.watcher = this;
     if (this.#client.listening) session.openFeed(this, this.#forwarded);
   }
 }

@@ -39,6 +39,16 @@ export interface SessionListener {
   onRequest(frame: RequestFrame): void;
 }
 
+/** Follows the fate of a session that changes are heard of on. */
+export interface SessionWatcher {
+  /** A notification of a change came, outside any call. */
+  onChange(frame: NotificationFrame): void;
+  /** The stream for messages outside any call broke and is there again; what was sent meanwhile is lost. */
+  onGap(): void;
+  /** The backend does not know the session any more. */
+  onLost(): void;
+}
+
 /** How long a message that nobody waits for (a notification, an answer to a question) may take. */
 const AWAY_MS = 10_000;
 
@@ -70,6 +80,7 @@ export class BackendSession {
 
   /** The call that has the session to itself: what comes outside any call belongs to it. */
   holder: RpcListener | undefined;
+  watcher: SessionWatcher | undefined;
 
   /** Requests in flight. */
   get busy(): number {
@@ -226,8 +237,10 @@ export class BackendSession {
 
   /** The backend does not know the session any more: nothing is asked of it again, and it need not be ended. */
   drop(): void {
+    if (this.lost) return;
     this.lost = true;
     this.closeFeed();
+    this.watcher?.onLost();
   }
 
   /** Ends the session at the backend; never throws, and takes no longer than a few seconds. */

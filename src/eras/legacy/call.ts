@@ -1,3 +1,4 @@
+import { isChange } from '../../exchange/changes.js';
 import { CODE, cancelled, QuestionRefused } from '../../exchange/errors.js';
 import type { Exchange, Params } from '../../exchange/exchange.js';
 import { serverMessageFor, wholeOf } from '../../exchange/progress.js';
@@ -32,9 +33,17 @@ export class LegacyCall implements RpcListener {
   #rpc: RpcCall | undefined;
   #paused = false;
   #done = false;
+  readonly #onChange: (frame: NotificationFrame) => void;
   readonly #roots: Roots;
 
-  constructor(exchange: Exchange, session: BackendSession, roots: Roots) {
+  /** @param onChange told of changes that the answer stream speaks of */
+  constructor(
+    exchange: Exchange,
+    session: BackendSession,
+    roots: Roots,
+    onChange: (frame: NotificationFrame) => void,
+  ) {
+    this.#onChange = onChange;
     this.#exchange = exchange;
     this.#session = session;
     this.#roots = roots;
@@ -73,6 +82,7 @@ export class LegacyCall implements RpcListener {
   }
 
   onNotification(frame: NotificationFrame): void {
+    if (isChange(frame.method)) this.#onChange(frame);
     const message = serverMessageFor(this.#exchange, frame, String(this.#id));
     if (message !== undefined && !this.#exchange.notify(message) && !this.#paused) {
       this.#paused = true;

@@ -19,8 +19,8 @@ import type { RevisionFeatures } from './revisions.js';
 /** Capabilities that are objects where supported; anything else in their place is no support. */
 const OBJECT_CAPABILITIES = ['tools', 'prompts', 'resources', 'logging', 'completions'] as const;
 
-/** Notifications that reach no client of the other era yet, so that nobody is promised them. */
-const UNDELIVERED: Readonly<Record<string, readonly string[]>> = {
+/** Promises of notifications, which are not passed on where the server has no stream to send them on. */
+const PROMISES: Readonly<Record<string, readonly string[]>> = {
   tools: ['listChanged'],
   prompts: ['listChanged'],
   resources: ['listChanged', 'subscribe'],
@@ -29,8 +29,9 @@ const UNDELIVERED: Readonly<Record<string, readonly string[]>> = {
 /**
  * Server capabilities in the neutral form: without the core tasks of 2025-11-25, and without what is not an object.
  * @param text JSON text of a legacy server's capabilities
+ * @param tells whether its notifications of changes can be heard
  */
-export function neutralCapabilities(text: string): string {
+export function neutralCapabilities(text: string, tells: boolean): string {
   const bytes = Buffer.from(text);
   const node = scanJson(bytes, 2);
   const edits = new Map<string, Rope | undefined>([['tasks', undefined]]);
@@ -38,9 +39,9 @@ export function neutralCapabilities(text: string): string {
     const value = getMember(bytes, node, key);
     if (value === undefined) continue;
     if (value.kind !== 'object') edits.set(key, undefined);
-    else if (UNDELIVERED[key] !== undefined) {
+    else if (!tells && PROMISES[key] !== undefined) {
       const rewritten = new Rope();
-      writeObject(rewritten, bytes, value, new Map(UNDELIVERED[key].map((name) => [name, undefined])));
+      writeObject(rewritten, bytes, value, new Map(PROMISES[key].map((name) => [name, undefined])));
       edits.set(key, rewritten);
     }
   }

@@ -34,6 +34,7 @@ export class BackendFeed implements AnswerSink {
   #retryMs: number | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #status = 0;
+  #wasOpen = false;
   readonly #opened: () => void;
   /** Resolves when the backend has answered the first GET, one way or the other, or takes too long to. */
   readonly settled: Promise<void>;
@@ -85,7 +86,11 @@ export class BackendFeed implements AnswerSink {
   onHead(status: number, _headers: ResponseHeaders): void {
     this.#status = status;
     this.#opened();
-    if (status === 200) this.#pauseMs = FIRST_PAUSE_MS;
+    if (status !== 200) return;
+    this.#pauseMs = FIRST_PAUSE_MS;
+    // With an event id to go on from, the backend itself sends what was missed.
+    if (this.#wasOpen && this.#lastEventId === undefined) this.#session.watcher?.onGap();
+    this.#wasOpen = true;
   }
 
   onMessage(raw: Buffer, eventId: string | undefined): void {
@@ -116,8 +121,9 @@ export class BackendFeed implements AnswerSink {
     }
     // 405 is the specified "no such stream"; 404 and 400 are what servers say who know no GET at all.
     if (this.#status >= 400 && this.#status < 500 && this.#status !== 409 && this.#status !== 429) {
-      if (this.#status === 405) this.#session.backend.hasNoFeed = true;
       this.#closed = true;
+      if (this.#wasOpen) this.#session.drop();
+      else if (this.#status === 405) this.#session.backend.hasNoFeed = true;
       return;
     }
     this.#later();

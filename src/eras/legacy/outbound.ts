@@ -1,13 +1,13 @@
 import { abortable } from '../../exchange/abortable.js';
+import { type Change, type ChangeFilter, changeOf } from '../../exchange/changes.js';
 import { badGateway, CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
+import type { Subscriber, Subscription } from '../../exchange/hub.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
 import { WrongEra } from '../../exchange/outbound.js';
 import { backendError, type ErrorOutcome, type Outcome } from '../../exchange/outcome.js';
-import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
 import type {
-  Answer,
   Caller,
   ClientSession,
   ForwardedHeaders,
@@ -18,24 +18,25 @@ import type {
 import { LOG_LEVELS } from '../../exchange/types.js';
 import {
   type ErrorFrame,
+  getMember,
   type NotificationFrame,
-  type RequestFrame,
   type ResultFrame,
   Rope,
   scanJson,
+  stringOf,
 } from '../../jsonrpc/index.js';
 import { noAnswerError } from '../../transports/no-answer.js';
 import type { RpcReply } from '../../transports/rpc-call.js';
 import { ClientAffinity } from './affinity.js';
 import type { LegacyBackend } from './backend.js';
-import { BackendSession, type SessionListener } from './backend-session.js';
+import { BackendSession } from './backend-session.js';
 import { LegacyCall } from './call.js';
-import { declarationFor, neutralCapabilities, neutralResult } from './codec.js';
+import { neutralCapabilities, neutralResult } from './codec.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
-import { type Lease, type PoolOptions, SessionPool, Waiter } from './pool.js';
-import { NEWEST_LEGACY } from './revisions.js';
-import { keyOf, Roots, type RootsPolicy } from './roots.js';
+import { type PoolOptions, Waiter } from './pool.js';
+import { PooledSessions } from './pooled-sessions.js';
+import { Roots, type RootsPolicy } from './roots.js';
 
 export interface LegacyOutboundOptions extends PoolOptions {
   /** `call` gives each call of a client without a session one of its own. */
@@ -45,6 +46,8 @@ export interface LegacyOutboundOptions extends PoolOptions {
   readonly roots: RootsPolicy;
   /** JSON text of the Implementation that stands in for a client that does not name itself. */
   readonly ownInfo: string;
+  /** Told of every change that is heard of. */
+  readonly onChange: (change: Change) => void;
 }
 
 const SILENT = { onNotification() {}, onRequest() {} };
@@ -54,22 +57,12 @@ const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);
 /** Codes of a 4xx that servers of the other era use to the same end, and any server for what they say. */
 const AMBIGUOUS_CODES: ReadonlySet<number> = new Set([CODE.invalidParams, CODE.methodNotFound]);
 
-/** Requests that servers answer without a question; any number of them may share a session. */
-const NEVER_ASKING: ReadonlySet<string> = new Set([
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
-  'completion/complete',
-]);
-const EMPTY_RESULT = Buffer.from('{}');
-
 /** The legacy era toward backends: handshakes, sessions, and the calls on them. */
 export class LegacyOutbound implements Outbound {
   readonly era = 'legacy';
   readonly #backend: LegacyBackend;
   readonly #options: LegacyOutboundOptions;
-  readonly #pool: SessionPool;
+  readonly #pooled: PooledSessions;
   readonly #losses: LossTable;
   readonly #roots: Roots;
   readonly #levels = new WeakMap<BackendSession, LogLevel>();
@@ -77,9 +70,13 @@ export class LegacyOutbound implements Outbound {
   constructor(backend: LegacyBackend, options: LegacyOutboundOptions) {
     this.#backend = backend;
     this.#options = options;
-    this.#pool = new SessionPool(options);
     this.#losses = new LossTable(options.lost);
     this.#roots = new Roots(options.roots);
+    this.#pooled = new PooledSessions({
+      ...options,
+      roots: this.#roots,
+      open: (params) => this.#open(params),
+    });
   }
 
   async call(exchange: Exchange): Promise<Outcome> {
@@ -92,8 +89,9 @@ export class LegacyOutbound implements Outbound {
       const session = await this.#affinity(caller.session, caller).session();
       return describe(session, true);
     }
-    const lease = await this.#lease(caller);
+    const lease = await this.#pooled.lease(caller);
     try {
+      await lease.session.feedSettled();
       return describe(lease.session, false);
     } finally {
       lease.release();
@@ -112,13 +110,25 @@ export class LegacyOutbound implements Outbound {
     if (known === undefined) this.#attach(client, affinity);
   }
 
-  async close(): Promise<void> {
-    await this.#pool.close();
+  subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
+    return this.#pooled.subscribe(caller, filter, subscriber);
   }
+
+  async close(): Promise<void> {
+    await this.#pooled.close();
+  }
+
+  /** A change was told of on a stream that belongs to one client, which hears of it there. */
+  readonly #tell = (frame: NotificationFrame): void => this.#options.onChange(changeOf(frame));
 
   /** Opens a session for a client session; used by its affinity, also to replace a lost one. */
   open(caller: Caller): Promise<BackendSession> {
-    return this.#open(this.#handshakeParams(caller, caller.capabilities.text));
+    return this.#open({
+      revision: caller.revision,
+      capabilities: caller.capabilities.text,
+      clientInfo: caller.clientInfo ?? this.#options.ownInfo,
+      forwarded: caller.forwarded,
+    });
   }
 
   /** Takes up a session that another process of the gateway opened. */
@@ -157,12 +167,13 @@ export class LegacyOutbound implements Outbound {
     for (let attempt = 0; ; attempt++) {
       const session = await abortable(exchange, affinity.session());
       await session.feedSettled();
-      const reply = await new LegacyCall(exchange, session, this.#roots).run();
+      const reply = await new LegacyCall(exchange, session, this.#roots, this.#tell).run();
       const again = this.#mayRepeat(reply, session, attempt);
       if (again) {
         affinity.replace(session);
         continue;
       }
+      if (reply.kind === 'answer' && reply.frame.type === 'result') rememberSetUp(affinity, exchange);
       return this.#outcome(exchange, session, reply);
     }
   }
@@ -171,13 +182,18 @@ export class LegacyOutbound implements Outbound {
   async #callPooled(exchange: Exchange): Promise<Outcome> {
     for (let attempt = 0; ; attempt++) {
       const waiter = new Waiter();
-      const lease = await abortable(exchange, this.#lease(exchange.caller, waiter, exchange.request.method), {
-        leave: () => waiter.abandon(),
-        late: (lease) => lease.release(),
-      });
+      const lease = await abortable(
+        exchange,
+        this.#pooled.lease(exchange.caller, waiter, exchange.request.method),
+        {
+          leave: () => waiter.abandon(),
+          late: (lease) => lease.release(),
+        },
+      );
       const { session } = lease;
       exchange.notes.session = session.id === undefined ? 'none' : lease.use;
-      const call = new LegacyCall(exchange, session, this.#roots);
+      const onChange = (frame: NotificationFrame): void => this.#pooled.changed(exchange.caller, frame);
+      const call = new LegacyCall(exchange, session, this.#roots, onChange);
       try {
         if (exchange.caller.logLevel !== undefined)
           await abortable(exchange, this.#raiseLevel(session, exchange.caller.logLevel, exchange.caller));
@@ -253,40 +269,6 @@ export class LegacyOutbound implements Outbound {
     client.affinity = affinity;
   }
 
-  /** A session for a caller: to itself while it does something during which the server may ask it something. */
-  #lease(caller: Caller, waiter?: Waiter, method?: string): Promise<Lease> {
-    const { text, asks } = declarationFor(caller.neutralCapabilities, this.#roots.policy !== 'off');
-    const params = this.#handshakeParams(caller, text);
-    const open = async (): Promise<BackendSession> => {
-      const session = await this.#open(params);
-      if (asks || this.#options.isolation !== 'call') {
-        const listener = new PooledListener(session, params.forwarded, this.#rootsOf(caller, asks));
-        session.openFeed(listener, caller.forwarded);
-      }
-      return session;
-    };
-    if (this.#options.isolation === 'call') return this.#pool.acquireOnce(caller.forwarded, open, waiter);
-    const key = `${caller.principal} ${text} ${params.clientInfo}`;
-    const exclusive = asks && method !== undefined && !NEVER_ASKING.has(method);
-    return exclusive
-      ? this.#pool.acquireExclusive(key, caller.forwarded, open, waiter)
-      : this.#pool.acquireShared(key, caller.forwarded, open, waiter);
-  }
-
-  #rootsOf(caller: Caller, asks: boolean): (() => Answer) | undefined {
-    const key = keyOf(caller);
-    return asks && this.#roots.policy !== 'off' ? () => this.#roots.lastKnown(key) : undefined;
-  }
-
-  #handshakeParams(caller: Caller, capabilities: string): HandshakeParams {
-    return {
-      revision: caller.era === 'legacy' ? caller.revision : NEWEST_LEGACY,
-      capabilities,
-      clientInfo: caller.clientInfo ?? this.#options.ownInfo,
-      forwarded: caller.forwarded,
-    };
-  }
-
   async #open(params: HandshakeParams): Promise<BackendSession> {
     try {
       return await openSession(this.#backend, params);
@@ -319,6 +301,19 @@ export class LegacyOutbound implements Outbound {
   }
 }
 
+const SETS_UP: ReadonlySet<string> = new Set([
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'logging/setLevel',
+]);
+
+function rememberSetUp(affinity: ClientAffinity, { request, caller }: Exchange): void {
+  if (!SETS_UP.has(request.method)) return;
+  const { bytes, node } = request.params;
+  const uri = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'uri'));
+  affinity.remember(request.method, uri, caller.logLevel);
+}
+
 /** Another process may still use the session: its ids and these must not meet. */
 const RESTORED_IDS_FROM = (): number => 1_000_000 * (1 + Math.floor(Math.random() * 1_000_000));
 
@@ -326,39 +321,6 @@ function restoredInfo(revision: Revision): InitializeInfo {
   const bytes = Buffer.from('{}');
   const result = scanJson(bytes, 1);
   return { revision, bytes, result, capabilities: '{}', serverInfo: undefined, instructions: undefined };
-}
-
-/** What comes on a pooled session outside the answer stream of a call. */
-class PooledListener implements SessionListener {
-  readonly #session: BackendSession;
-  readonly #forwarded: ForwardedHeaders;
-  readonly #roots: (() => Answer) | undefined;
-
-  /** @param roots what to answer to `roots/list` where nobody can be asked; undefined where roots are not declared */
-  constructor(session: BackendSession, forwarded: ForwardedHeaders, roots: (() => Answer) | undefined) {
-    this.#session = session;
-    this.#forwarded = forwarded;
-    this.#roots = roots;
-  }
-
-  onNotification(frame: NotificationFrame): void {
-    if (frame.method === PROGRESS)
-      this.#session.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
-    else this.#session.holder?.onNotification(frame);
-  }
-
-  onRequest(frame: RequestFrame): void {
-    const { holder } = this.#session;
-    if (holder !== undefined) holder.onRequest(frame);
-    else if (frame.method === 'ping')
-      this.#session.answer(frame.id, { result: EMPTY_RESULT }, this.#forwarded);
-    else if (frame.method === 'roots/list' && this.#roots !== undefined) {
-      this.#session.answer(frame.id, this.#roots(), this.#forwarded);
-    } else {
-      const message = 'no client request is there to attach this to';
-      this.#session.refuse(frame.id, message, this.#forwarded, CODE.internal);
-    }
-  }
 }
 
 /** @throws WrongEra where a refusal means, or may mean, that the backend speaks the other era by now */
@@ -387,7 +349,9 @@ function describe(session: BackendSession, sameEra: boolean): ServerDescription 
   const { info } = session;
   return {
     era: 'legacy',
-    capabilities: sameEra ? info.capabilities : neutralCapabilities(info.capabilities),
+    capabilities: sameEra
+      ? info.capabilities
+      : neutralCapabilities(info.capabilities, !session.backend.hasNoFeed),
     serverInfo: info.serverInfo,
     instructions: info.instructions,
     ttlMs: 0,

@@ -18,9 +18,10 @@ import {
 import type { Answer } from '../../transports/answer.js';
 import type { HttpCall } from '../../transports/inbound-call.js';
 import type { Inbound } from '../era.js';
+import { readFilter } from './changes.js';
 import { type Envelope, type Refusal, readEnvelope } from './envelope.js';
 import { InteractiveCall, type Waiter } from './interactive.js';
-import { answerListenWithNothing, listenEnd } from './listen.js';
+import { Listening, listenEnd } from './listen.js';
 import { ENVELOPE_KEYS, MAY_ASK, META, MODERN_VERSION, MODERN_VERSIONS } from './names.js';
 import { writeOutcome } from './outcome.js';
 import { ParkingLot, type ParkingOptions } from './parking.js';
@@ -83,10 +84,9 @@ export class ModernInbound implements Inbound {
     const exchange = this.#exchange(call, frame, envelope, interactive);
     interactive.begin(exchange);
     const outcome = await this.#outcome(route, call, frame, exchange);
-    if (outcome === undefined) return;
     if (frame.method === LISTEN && exchange.cancelled !== undefined) {
       // The gateway ends the subscription, and says so in the proper way; a client that has left reads none of it.
-      call.answer.end(200, listenEnd(frame.id, undefined));
+      call.answer.end(200, listenEnd(frame.id));
     } else interactive.finish(outcome);
     route.record(exchange, call.answer.status, outcome);
   }
@@ -146,27 +146,32 @@ export class ModernInbound implements Inbound {
     call: HttpCall,
     frame: RequestFrame,
     exchange: Exchange,
-  ): Promise<Outcome | undefined> {
+  ): Promise<Outcome> {
     if (frame.method === DISCOVER) return discover(route, exchange);
-    if (frame.method === LISTEN) {
-      const filter =
-        frame.params === undefined ? undefined : getMember(frame.bytes, frame.params, 'notifications');
-      if (filter?.kind !== 'object') {
-        return ownError({
-          code: CODE.invalidParams,
-          message: 'params.notifications must be an object',
-          status: 400,
-        });
-      }
-      const description = await describe(route, exchange);
-      if ('outcome' in description) return description.outcome;
-      if (description.era !== 'modern') {
-        answerListenWithNothing(call.answer, frame.id, description.serverInfo);
-        return undefined;
-      }
-      call.answer.openStream();
-    }
+    if (frame.method === LISTEN) return this.#listen(route, call, frame, exchange);
     return route.run(exchange);
+  }
+
+  /** A modern backend keeps the subscription itself; on another one the gateway does. */
+  async #listen(
+    route: RouteService,
+    call: HttpCall,
+    frame: RequestFrame,
+    exchange: Exchange,
+  ): Promise<Outcome> {
+    const { bytes, params } = frame;
+    const filter = readFilter(
+      bytes,
+      params === undefined ? undefined : getMember(bytes, params, 'notifications'),
+    );
+    if (typeof filter === 'string')
+      return ownError({ code: CODE.invalidParams, message: filter, status: 400 });
+    if ((await eraOf(route, exchange.caller)) === 'modern') {
+      call.answer.openStream();
+      return route.run(exchange);
+    }
+    const listening = new Listening(exchange, call.answer);
+    return route.follow(exchange, filter, listening, (honoured) => listening.acknowledge(honoured));
   }
 
   #exchange(call: HttpCall, frame: RequestFrame, envelope: Envelope, channel: InteractiveCall): Exchange {

@@ -1,7 +1,10 @@
 import { abortable } from '../../exchange/abortable.js';
+import { type Change, type ChangeFilter, changeOf, isChange, LIST_CHANGES } from '../../exchange/changes.js';
 import { badGateway, CODE, cancelled, ExchangeError } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
+import type { Subscriber, Subscription } from '../../exchange/hub.js';
+import { Hubs } from '../../exchange/hubs.js';
 import { type Outbound, type ServerDescription, WrongEra } from '../../exchange/outbound.js';
 import {
   backendError,
@@ -15,7 +18,7 @@ import { serverMessageFor } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import { isSafe } from '../../exchange/safe-methods.js';
 import type { Ticker } from '../../exchange/ticker.js';
-import type { Caller } from '../../exchange/types.js';
+import type { Caller, ClientSession } from '../../exchange/types.js';
 import {
   type Edits,
   type ErrorFrame,
@@ -34,6 +37,8 @@ import {
 import { noAnswerError } from '../../transports/no-answer.js';
 import { RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
 import type { StreamableHttpTransport } from '../../transports/streamable-http.js';
+import { ModernAffinity } from './affinity.js';
+import { ModernUpstream } from './changes.js';
 import { neutralResult } from './codec.js';
 import { encodeHeaderValue } from './headers.js';
 import { META, MODERN_CODE, MODERN_VERSION, REMOVED_METHODS } from './names.js';
@@ -51,6 +56,8 @@ export interface ModernOutboundOptions {
   readonly discoverMs: number;
   /** Rounds of questions in one call. */
   readonly maxRounds: number;
+  /** Told of every change that is heard of. */
+  readonly onChange: (change: Change) => void;
 }
 
 const ACCEPT = [
@@ -77,13 +84,16 @@ export class ModernOutbound implements Outbound {
   readonly era = 'modern';
   readonly #options: ModernOutboundOptions;
   readonly #tools = new ToolIndex();
+  readonly #hubs: Hubs;
   #nextId = 1;
 
   constructor(options: ModernOutboundOptions) {
     this.#options = options;
+    this.#hubs = new Hubs((change) => this.#onChange(change));
   }
 
   async call(exchange: Exchange): Promise<Outcome> {
+    if (exchange.caller.session !== undefined) this.#affinity(exchange.caller.session, exchange.caller);
     if (exchange.caller.era !== 'modern') {
       const own = await this.#answerRemoved(exchange);
       if (own !== undefined) return own;
@@ -121,6 +131,7 @@ export class ModernOutbound implements Outbound {
   }
 
   async describe(caller: Caller): Promise<ServerDescription> {
+    if (caller.session !== undefined) this.#affinity(caller.session, caller);
     const reply = await this.#request(caller, 'server/discover', undefined, this.#options.discoverMs);
     if (reply.kind !== 'answer' || reply.frame.type === 'error') throw this.#failure(reply);
     const { bytes, result } = reply.frame;
@@ -143,17 +154,74 @@ export class ModernOutbound implements Outbound {
     await this.describe(caller);
   }
 
-  async close(): Promise<void> {}
+  subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
+    const { discoverMs } = this.#options;
+    const hub = this.#hubs.get(
+      toolKey(caller),
+      (listener) =>
+        new ModernUpstream((wanted, rpc) => this.#openListen(caller, wanted, rpc), listener, discoverMs),
+    );
+    return hub.subscribe(filter, subscriber);
+  }
+
+  async close(): Promise<void> {
+    this.#hubs.close();
+  }
+
+  #onChange(change: Change): void {
+    if (change.method === LIST_CHANGES.toolsListChanged) this.#tools.clear();
+    this.#options.onChange(change);
+  }
+
+  #openListen(caller: Caller, filter: Rope, listener: RpcListener): RpcCall {
+    const { transport, ticker } = this.#options;
+    const id = String(this.#nextId++);
+    const params = this.#ownParams(caller).push(',"notifications":').push(filter).push('}');
+    const rpc = new RpcCall(id, ticker, listener);
+    const body = requestRope(id as never, 'subscriptions/listen', params);
+    return rpc.post(transport, this.#headers(caller, 'subscriptions/listen', undefined), body, false);
+  }
 
   /** Requests of other eras that this one removed: what they ask for rides on every request, or is not to be had. */
   async #answerRemoved(exchange: Exchange): Promise<Outcome | undefined> {
     const { method } = exchange.request;
     if (!REMOVED_METHODS.has(method)) return undefined;
+    if (method === 'resources/subscribe' || method === 'resources/unsubscribe') {
+      return this.#subscribeResource(exchange);
+    }
     if (method === 'logging/setLevel') {
       const { capabilities } = await this.describe(exchange.caller);
       if ('logging' in (JSON.parse(capabilities) as object)) return ownResult(EMPTY, scanJson(EMPTY, 1));
     }
     return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
+  }
+
+  /** Of a client with a session, which hears of changes on its own stream. */
+  async #subscribeResource({ request, caller }: Exchange): Promise<Outcome> {
+    const { bytes, node } = request.params;
+    const uri = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'uri'));
+    if (uri === undefined || caller.session === undefined) {
+      return ownError({ code: CODE.invalidParams, message: 'Invalid params: uri must be a string' });
+    }
+    const affinity = this.#affinity(caller.session, caller);
+    if (request.method === 'resources/unsubscribe') await affinity.unsubscribe(uri);
+    else if (!(await affinity.subscribe(uri))) {
+      return ownError({ code: CODE.invalidParams, message: `The server does not tell of changes of ${uri}` });
+    }
+    return ownResult(EMPTY, scanJson(EMPTY, 1));
+  }
+
+  #affinity(client: ClientSession, caller: Caller): ModernAffinity {
+    if (client.affinity instanceof ModernAffinity) {
+      client.affinity.touch(caller);
+      return client.affinity;
+    }
+    void client.affinity?.end();
+    const affinity = new ModernAffinity(client, caller, (who, filter, subscriber) =>
+      this.subscribe(who, filter, subscriber),
+    );
+    client.affinity = affinity;
+    return affinity;
   }
 
   /** @param edits what a further round adds to the params */
@@ -173,7 +241,15 @@ export class ModernOutbound implements Outbound {
           rewriteParams(request.params, this.#envelope(caller), edits),
         );
     const startedAt = performance.now();
-    const rpc = new RpcCall(id, ticker, new CallListener(exchange, () => rpc));
+    const rpc = new RpcCall(
+      id,
+      ticker,
+      new CallListener(
+        exchange,
+        () => rpc,
+        (change) => this.#onChange(change),
+      ),
+    );
     exchange.onCancel((reason) => rpc.abort(reason));
     const reply = await rpc.post(transport, headers, body, isSafe(request.method)).reply;
     exchange.onCancel(undefined);
@@ -210,6 +286,12 @@ export class ModernOutbound implements Outbound {
     return envelope;
   }
 
+  /** The beginning of the params of a request of the gateway's own, up to where further members follow. */
+  #ownParams(caller: Caller): Rope {
+    const meta = [...this.#envelope(caller)].map(([key, value]) => `${JSON.stringify(key)}:${value}`);
+    return new Rope().push(`{"_meta":{${meta.join(',')}}`);
+  }
+
   /** A request of the gateway's own on behalf of a caller. */
   async #request(
     caller: Caller,
@@ -219,13 +301,9 @@ export class ModernOutbound implements Outbound {
   ): Promise<RpcReply> {
     const { transport, ticker } = this.#options;
     const id = String(this.#nextId++);
-    const meta = [...this.#envelope(caller)]
-      .map(([key, value]) => `${JSON.stringify(key)}:${value}`)
-      .join(',');
-    const rest = Object.entries(params ?? {}).map(
-      ([key, value]) => `,${JSON.stringify(key)}:${JSON.stringify(value)}`,
-    );
-    const body = requestRope(id as never, method, new Rope().push(`{"_meta":{${meta}}${rest.join('')}}`));
+    const all = this.#ownParams(caller);
+    for (const [key, value] of Object.entries(params ?? {})) all.push(`,"${key}":${JSON.stringify(value)}`);
+    const body = requestRope(id as never, method, all.push('}'));
     const rpc = new RpcCall(id, ticker, NO_NOTES);
     const timer = setTimeout(() => rpc.abort(`no answer to ${method} within ${limitMs} ms`), limitMs).unref();
     try {
@@ -346,14 +424,17 @@ function roundsOutcome(exchange: Exchange, error: unknown): Outcome {
 class CallListener implements RpcListener {
   readonly #exchange: Exchange;
   readonly #rpc: () => RpcCall;
+  readonly #onChange: (change: Change) => void;
   #paused = false;
 
-  constructor(exchange: Exchange, rpc: () => RpcCall) {
+  constructor(exchange: Exchange, rpc: () => RpcCall, onChange: (change: Change) => void) {
+    this.#onChange = onChange;
     this.#exchange = exchange;
     this.#rpc = rpc;
   }
 
   onNotification(frame: NotificationFrame): void {
+    if (isChange(frame.method)) this.#onChange(changeOf(frame));
     const message = serverMessageFor(this.#exchange, frame, this.#exchange.request.progressToken);
     if (message === undefined || this.#exchange.notify(message) || this.#paused) return;
     this.#paused = true;

@@ -38,6 +38,11 @@ export class ToolIndex {
     return tools;
   }
 
+  /** The lists have changed. */
+  clear(): void {
+    this.#entries.clear();
+  }
+
   forget(key: string): void {
     this.#entries.delete(key);
   }

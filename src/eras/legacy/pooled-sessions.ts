@@ -1,0 +1,152 @@
+import { type Change, type ChangeFilter, changeOf, isChange } from '../../exchange/changes.js';
+import { CODE } from '../../exchange/errors.js';
+import type { Subscriber, Subscription } from '../../exchange/hub.js';
+import { Hubs } from '../../exchange/hubs.js';
+import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
+import type { Answer, Caller, ForwardedHeaders } from '../../exchange/types.js';
+import type { NotificationFrame, RequestFrame } from '../../jsonrpc/index.js';
+import type { BackendSession, SessionListener } from './backend-session.js';
+import { LegacyUpstream } from './changes.js';
+import { declarationFor } from './codec.js';
+import type { HandshakeParams } from './handshake.js';
+import { type Lease, type PoolOptions, SessionPool, type Waiter } from './pool.js';
+import { NEWEST_LEGACY } from './revisions.js';
+import { keyOf, type Roots } from './roots.js';
+
+export interface PooledSessionsOptions extends PoolOptions {
+  /** `call` gives each call a session of its own. */
+  readonly isolation: 'principal' | 'call';
+  readonly roots: Roots;
+  /** JSON text of the Implementation that stands in for a client that does not name itself. */
+  readonly ownInfo: string;
+  readonly open: (params: HandshakeParams) => Promise<BackendSession>;
+  /** Told of every change that is heard of, whoever else wants to know. */
+  readonly onChange: (change: Change) => void;
+}
+
+/** Requests that servers answer without a question; any number of them may share a session. */
+const NEVER_ASKING: ReadonlySet<string> = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'completion/complete',
+]);
+const EMPTY_RESULT = Buffer.from('{}');
+
+/** The backend sessions of clients that have none themselves: who gets which, and what is heard on them. */
+export class PooledSessions {
+  readonly #options: PooledSessionsOptions;
+  readonly #pool: SessionPool;
+  readonly #hubs: Hubs;
+
+  constructor(options: PooledSessionsOptions) {
+    this.#options = options;
+    this.#pool = new SessionPool(options);
+    this.#hubs = new Hubs(options.onChange);
+  }
+
+  /** A session for a caller: to itself while it does something during which the server may ask it something. */
+  lease(caller: Caller, waiter?: Waiter, method?: string): Promise<Lease> {
+    const { isolation } = this.#options;
+    const { key, asks, open } = this.#sessionOf(caller);
+    if (isolation === 'call') return this.#pool.acquireOnce(caller.forwarded, () => open(asks), waiter);
+    return asks && method !== undefined && !NEVER_ASKING.has(method)
+      ? this.#pool.acquireExclusive(key, caller.forwarded, () => open(true), waiter)
+      : this.#pool.acquireShared(key, caller.forwarded, () => open(true), waiter);
+  }
+
+  /** @throws ExchangeError when the backend cannot be asked */
+  subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
+    const { key, open } = this.#sessionOf(caller);
+    const lease = (): Promise<Lease> => this.#pool.acquireShared(key, caller.forwarded, () => open(true));
+    const hub = this.#hubs.get(key, (listener) => new LegacyUpstream(lease, caller.forwarded, listener));
+    return hub.subscribe(filter, subscriber);
+  }
+
+  /** A change was told of on the answer stream of a call. */
+  changed(caller: Caller, frame: NotificationFrame): void {
+    const change = changeOf(frame);
+    const hub = this.#hubs.peek(this.#sessionOf(caller).key);
+    if (hub === undefined) this.#options.onChange(change);
+    else hub.tell(change);
+  }
+
+  async close(): Promise<void> {
+    this.#hubs.close();
+    await this.#pool.close();
+  }
+
+  #sessionOf(caller: Caller): {
+    key: string;
+    asks: boolean;
+    open: (hears: boolean) => Promise<BackendSession>;
+  } {
+    const { roots, ownInfo, open: openSession } = this.#options;
+    const { text, asks } = declarationFor(caller.neutralCapabilities, roots.policy !== 'off');
+    const clientInfo = caller.clientInfo ?? ownInfo;
+    const { forwarded } = caller;
+    const open = async (hears: boolean): Promise<BackendSession> => {
+      const session = await openSession({
+        revision: NEWEST_LEGACY,
+        capabilities: text,
+        clientInfo,
+        forwarded,
+      });
+      if (hears) session.openFeed(this.#listener(session, caller, asks), forwarded);
+      return session;
+    };
+    return { key: `${caller.principal} ${text} ${clientInfo}`, asks, open };
+  }
+
+  #listener(session: BackendSession, caller: Caller, asks: boolean): PooledListener {
+    const { roots, onChange } = this.#options;
+    const key = keyOf(caller);
+    const lastKnown = asks && roots.policy !== 'off' ? () => roots.lastKnown(key) : undefined;
+    return new PooledListener(session, caller.forwarded, lastKnown, onChange);
+  }
+}
+
+/** What comes on a pooled session outside the answer stream of a call. */
+class PooledListener implements SessionListener {
+  readonly #session: BackendSession;
+  readonly #forwarded: ForwardedHeaders;
+  readonly #roots: (() => Answer) | undefined;
+  readonly #onChange: (change: Change) => void;
+
+  /** @param roots what to answer to `roots/list` where nobody can be asked; undefined where roots are not declared */
+  constructor(
+    session: BackendSession,
+    forwarded: ForwardedHeaders,
+    roots: (() => Answer) | undefined,
+    onChange: (change: Change) => void,
+  ) {
+    this.#session = session;
+    this.#forwarded = forwarded;
+    this.#roots = roots;
+    this.#onChange = onChange;
+  }
+
+  onNotification(frame: NotificationFrame): void {
+    if (frame.method === PROGRESS)
+      this.#session.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
+    else if (isChange(frame.method)) {
+      const { watcher } = this.#session;
+      if (watcher === undefined) this.#onChange(changeOf(frame));
+      else watcher.onChange(frame);
+    } else this.#session.holder?.onNotification(frame);
+  }
+
+  onRequest(frame: RequestFrame): void {
+    const { holder } = this.#session;
+    if (holder !== undefined) holder.onRequest(frame);
+    else if (frame.method === 'ping')
+      this.#session.answer(frame.id, { result: EMPTY_RESULT }, this.#forwarded);
+    else if (frame.method === 'roots/list' && this.#roots !== undefined) {
+      this.#session.answer(frame.id, this.#roots(), this.#forwarded);
+    } else {
+      const message = 'no client request is there to attach this to';
+      this.#session.refuse(frame.id, message, this.#forwarded, CODE.internal);
+    }
+  }
+}
