@@ -2,6 +2,13 @@ import { type ClientKind, type ConnectOptions, connect, type TestClient } from '
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import type { Loose } from '../support/net.js';
 import type { Peer } from '../support/peers/index.js';
+import {
+  type LegacySession,
+  type ModernOptions,
+  modern,
+  type RawResponse,
+  type RawStream,
+} from '../support/raw.js';
 import { type Recording, record } from '../support/tap.js';
 
 /** What a client that can do everything declares. */
@@ -100,6 +107,61 @@ export async function startRig(
       for (const part of parts) await part.close();
     },
   };
+}
+
+/** `inputResponses` for an `input_required` result, as a helpful person gives them. */
+export function responsesTo(result: Loose, given: Answers = {}): Record<string, Loose> {
+  const answers = { ...HELPFUL, ...given };
+  const entries = Object.entries<Loose>(result.inputRequests ?? {}).map(([key, { method, params }]) => {
+    if (method === 'sampling/createMessage') return [key, answers.sampling(params, 0)];
+    if (method === 'roots/list') return [key, answers.roots(params, 0)];
+    return [key, params.mode === 'url' ? answers.url(params, 0) : answers.form(params, 0)];
+  });
+  return Object.fromEntries(entries);
+}
+
+/**
+ * A modern client by hand: the call, then as many retries as there are further options, each with answers to all that was
+ * asked before. Gives the response to each try.
+ */
+export async function rawRounds(url: string, params: Loose, tries: ModernOptions[]): Promise<RawResponse[]> {
+  const responses: RawResponse[] = [];
+  let retry: Loose = {};
+  for (const options of tries) {
+    const response = await modern(
+      url,
+      'tools/call',
+      { ...params, ...retry },
+      { capabilities: ALL_CAPABILITIES, ...options },
+    );
+    responses.push(response);
+    const result = response.json?.result;
+    if (result?.resultType !== 'input_required') break;
+    retry = { inputResponses: responsesTo(result), requestState: result.requestState };
+  }
+  return responses;
+}
+
+/**
+ * A legacy client by hand: answers what is asked on a stream until it ends, in the way of a helpful person, and gives all
+ * that came on it.
+ */
+export async function answerAll(
+  session: LegacySession,
+  stream: RawStream,
+  given: Answers = {},
+): Promise<Loose[]> {
+  const seen: Loose[] = [];
+  for (;;) {
+    const event = await stream.next().catch(() => undefined);
+    if (event === undefined) return seen;
+    const message = event.json;
+    if (message === undefined) continue;
+    seen.push(message);
+    if (message.id === undefined || message.method === undefined) continue;
+    const { answer } = responsesTo({ inputRequests: { answer: message } }, given);
+    await session.post({ jsonrpc: '2.0', id: message.id, result: answer });
+  }
 }
 
 /** The text of a tool result's first block. */
