@@ -77,8 +77,6 @@ export class FrameError extends Error {
   }
 }
 
-// The heads are pushed piece by piece: a string put together first would have to be flattened to be written.
-
 /** @param params JSON text of an object */
 export function requestRope(id: RequestId | number, method: string, params: Rope | undefined): Rope {
   const rope = new Rope().push('{"jsonrpc":"2.0","id":').push(`${id}`).push(',"method":').pushString(method);

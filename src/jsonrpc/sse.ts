@@ -203,7 +203,8 @@ export function sseEvent(frame: Rope, opts?: { event?: string; id?: string }): R
   if (opts?.id !== undefined) event.push('id: ').push(opts.id).push('\n');
   event.push('data: ');
   if (frame.byteLength > FLAT_BYTES) {
-    for (const piece of frame.pieces) event.push(onOneLine(piece));
+    for (const piece of frame.pieces)
+      event.push(hasLineEnd(piece) ? blankLineEnds(Buffer.from(piece)) : piece);
     return event.push('\n\n');
   }
   event.push(frame).push('\n\n');
@@ -212,11 +213,6 @@ export function sseEvent(frame: Rope, opts?: { event?: string; id?: string }): R
   const line = bytes.subarray(bytes.length - 2 - frame.byteLength, bytes.length - 2);
   if (hasLineEnd(line)) blankLineEnds(line);
   return event;
-}
-
-function onOneLine(piece: Buffer | string): Buffer | string {
-  if (typeof piece === 'string') return piece.replace(/[\r\n]/g, ' ');
-  return hasLineEnd(piece) ? blankLineEnds(Buffer.from(piece)) : piece;
 }
 
 function hasLineEnd(bytes: Buffer): boolean {

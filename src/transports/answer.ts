@@ -147,8 +147,7 @@ export class Answer implements Ticking {
     };
     this.#res.writeHead(status, Object.assign(all, this.#extra, headers));
     // A string goes out in one write with the headers; latin1 keeps every byte as it is.
-    if (message.byteLength <= SINGLE_WRITE_UP_TO)
-      this.#res.end(message.toBuffer().toString('latin1'), 'latin1');
+    if (message.byteLength <= SINGLE_WRITE_UP_TO) this.#res.end(message.toLatin1(), 'latin1');
     else {
       writeRope(this.#res, message);
       this.#res.end();

@@ -80,7 +80,7 @@ export class StreamableHttpTransport {
   }
 }
 
-function outgoingBody(body: Rope | undefined, headers: string[]): Buffer | (Buffer | string)[] | null {
+function outgoingBody(body: Rope | undefined, headers: string[]): Buffer | Buffer[] | null {
   if (body === undefined) return null;
   if (body.byteLength <= SINGLE_BUFFER_UP_TO) return body.toBuffer();
   headers.push('content-length', String(body.byteLength));

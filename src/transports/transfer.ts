@@ -45,7 +45,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking 
     transport: StreamableHttpTransport,
     method: Dispatcher.HttpMethod,
     headers: string[],
-    body: Buffer | (Buffer | string)[] | null,
+    body: Buffer | Buffer[] | null,
     sink: AnswerSink,
   ) {
     this.#transport = transport;

@@ -9,12 +9,22 @@ describe('Rope', () => {
     expect(new Rope().push(bytes).toBuffer()).toBe(bytes);
   });
 
-  it('copies nothing before it is asked for a buffer', () => {
-    const bytes = Buffer.from('0123456789');
-    const rope = new Rope().push('[').pushSlice(bytes, 2, 5).push(']');
+  it('copies no large slice before it is asked for a buffer', () => {
+    const bytes = Buffer.alloc(10_000, '0123456789');
+    const rope = new Rope().push('[').pushSlice(bytes, 2, 9_002).push(']');
     const slice = rope.pieces[1] as Buffer;
     expect(slice.buffer).toBe(bytes.buffer);
-    expect(slice.toString()).toBe('234');
+    expect(slice.toString()).toBe(bytes.toString('latin1', 2, 9_002));
+    expect(rope.toBuffer().toString()).toBe(`[${bytes.toString('latin1', 2, 9_002)}]`);
+  });
+
+  it('copies no slice once it is large', () => {
+    const bytes = Buffer.alloc(100_000, 'x');
+    const rope = new Rope();
+    for (let at = 0; at < 100_000; at += 1_000) rope.push(',').pushSlice(bytes, at, at + 1_000);
+    const kept = rope.pieces.filter((piece) => piece.buffer === bytes.buffer);
+    expect(kept.length).toBeGreaterThan(20);
+    expect(rope.toBuffer().toString()).toBe(`,${'x'.repeat(1_000)}`.repeat(100));
   });
 
   it('joins slices that follow one another', () => {
@@ -58,7 +68,11 @@ describe('Rope', () => {
   });
 
   it('is the same as its pieces one after the other, and knows their length', () => {
-    const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 120 }), fc.string({ maxLength: 120 }));
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 120 }),
+      fc.string({ maxLength: 120 }),
+      fc.integer({ min: 4_000, max: 4_200 }).map((length) => 'é'.repeat(length)),
+    );
     const piece = fc.oneof(
       text,
       text.map((content) => Buffer.from(content)),
@@ -76,8 +90,10 @@ describe('Rope', () => {
           ),
         );
         assert.equal(rope.byteLength, expected.length);
-        assert.deepEqual(Buffer.concat(rope.pieces.map((part) => Buffer.from(part as string))), expected);
+        assert.deepEqual(Buffer.concat(rope.pieces), expected);
+        assert.equal(rope.toLatin1(), expected.toString('latin1'));
         assert.deepEqual(rope.toBuffer(), expected);
+        assert.equal(rope.toLatin1(), expected.toString('latin1'));
       }),
       { numRuns: 500 },
     );
