@@ -11,7 +11,7 @@ export interface InboundOptions {
   readonly route: string;
   readonly sealer: Sealer;
   readonly sessions: ClientSessionsOptions;
-  readonly parking: ParkingOptions;
+  readonly parking: Omit<ParkingOptions, 'route'>;
 }
 
 /**
@@ -19,5 +19,5 @@ export interface InboundOptions {
  * nobody claimed, and says what is wrong with it.
  */
 export function createInbounds({ route, sealer, sessions, parking }: InboundOptions): readonly Inbound[] {
-  return [new ModernInbound(parking), new LegacyInbound(new ClientSessions(route, sealer, sessions))];
+  return [new ModernInbound({ route, ...parking }), new LegacyInbound(new ClientSessions(route, sealer, sessions))];
 }

@@ -301,7 +301,7 @@ export async function trafficDuring(
 ): Promise<readonly string[]> {
   const before = backend.requests.length;
   await work();
-  await sleep(60);
+  await sleep(40);
   return backend.requests.slice(before).map(({ method, text: body }) => `${method} ${body}`);
 }
 

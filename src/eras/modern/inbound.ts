@@ -22,7 +22,7 @@ import { readFilter } from './changes.js';
 import { type Envelope, type Refusal, readEnvelope } from './envelope.js';
 import { InteractiveCall, type Waiter } from './interactive.js';
 import { Listening, listenEnd } from './listen.js';
-import { ENVELOPE_KEYS, MAY_ASK, META, MODERN_VERSION, MODERN_VERSIONS } from './names.js';
+import { ENVELOPE_KEYS, META, MODERN_VERSION, MODERN_VERSIONS } from './names.js';
 import { writeOutcome } from './outcome.js';
 import { ParkingLot, type ParkingOptions } from './parking.js';
 import { requestDigest } from './request-state.js';
@@ -79,7 +79,7 @@ export class ModernInbound implements Inbound {
       refuse(call.answer, frame, envelope);
       return;
     }
-    if (MAY_ASK.has(frame.method) && (await this.#retry(route, call, frame, envelope))) return;
+    if (await this.#retry(route, call, frame, envelope)) return;
     const interactive = new InteractiveCall(this.#lot, waiterOf(call, frame, envelope), this.#write);
     const exchange = this.#exchange(call, frame, envelope, interactive);
     interactive.begin(exchange);

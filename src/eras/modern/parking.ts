@@ -8,6 +8,8 @@ import type { Principal } from '../../exchange/types.js';
 import { openState, type RequestState, sealState } from './request-state.js';
 
 export interface ParkingOptions {
+  /** Path of the route that the calls are on. */
+  readonly route: string;
   readonly sealer: Sealer;
   readonly ticker: Ticker;
   /** The time that a person has for an answer, in milliseconds. */
@@ -115,7 +117,7 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
 
   /** What a state stands for, when this principal brings it with this request. */
   find(token: string, principal: Principal, digest: () => string): Found<Call> {
-    const state = openState(this.#options.sealer, token);
+    const state = openState(this.#options.sealer, this.#options.route, token);
     if (state === undefined) return { kind: 'unknown' };
     const reason = this.#problem(state, principal, digest);
     if (reason !== undefined) return { kind: 'refused', reason };
@@ -144,8 +146,8 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
   }
 
   #seal(call: string, round: number, principal: Principal, digest: string): string {
-    const { sealer, timeoutMs } = this.#options;
+    const { sealer, route, timeoutMs } = this.#options;
     const expiresAt = Date.now() + timeoutMs;
-    return sealState(sealer, { instance: this.#instance, call, round, principal, digest, expiresAt });
+    return sealState(sealer, route, { instance: this.#instance, call, round, principal, digest, expiresAt });
   }
 }

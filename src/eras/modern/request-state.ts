@@ -17,16 +17,17 @@ export interface RequestState {
   readonly expiresAt: number;
 }
 
-const PURPOSE = 'request state';
+/** A state is of no use on another route, not even where that leads to the same backend. */
+const purposeOf = (route: string): string => `request state ${route}`;
 
-export function sealState(sealer: Sealer, state: RequestState): string {
+export function sealState(sealer: Sealer, route: string, state: RequestState): string {
   const { instance, call, round, principal, digest, expiresAt } = state;
-  return sealer.seal(PURPOSE, JSON.stringify([instance, call, round, principal, digest, expiresAt]));
+  return sealer.seal(purposeOf(route), JSON.stringify([instance, call, round, principal, digest, expiresAt]));
 }
 
-/** @returns undefined for what the gateway, or another with its key, did not seal exactly so */
-export function openState(sealer: Sealer, token: string): RequestState | undefined {
-  const content = sealer.open(PURPOSE, token);
+/** @returns undefined for what the gateway, or another with its key, did not seal exactly so for this route */
+export function openState(sealer: Sealer, route: string, token: string): RequestState | undefined {
+  const content = sealer.open(purposeOf(route), token);
   if (content === undefined) return undefined;
   const [instance, call, round, principal, digest, expiresAt] = JSON.parse(content) as [
     string,
