@@ -20,7 +20,7 @@ import {
   textOf,
 } from '../../jsonrpc/index.js';
 import type { Answer } from '../../transports/answer.js';
-import { MODERN_CODE } from './names.js';
+import { MAY_ASK, MODERN_CODE } from './names.js';
 import type { Parkable, ParkingLot, Ticket } from './parking.js';
 import { answerOf, inputRequest, lackingCapabilities, questionKind, refusalOf } from './questions.js';
 import { requestDigest } from './request-state.js';
@@ -100,6 +100,11 @@ export class InteractiveCall implements Channel, Parkable {
     const kind = questionKind(question.method);
     if (kind === undefined)
       return Promise.reject(new QuestionRefused(`Method not found: ${question.method}`));
+    const { request } = this.#exchange;
+    if (!MAY_ASK.has(request.method)) {
+      const message = `the client cannot be asked anything during ${request.method}`;
+      return Promise.reject(new QuestionRefused(message));
+    }
     if (this.#outcome !== undefined)
       return Promise.reject(new QuestionRefused('the call has ended', CODE.internal));
     const lacking = lackingCapabilities(question, this.#exchange.caller.capabilities.value);
@@ -154,11 +159,9 @@ export class InteractiveCall implements Channel, Parkable {
     for (const { reject } of this.#questions.values())
       reject(new QuestionRefused('the call has ended', CODE.internal));
     this.#questions.clear();
-    if (this.#waiters.length === 0 && this.#exchange.cancelled === undefined) {
-      this.#outcome = final;
-      return;
-    }
     this.#outcome = final;
+    // The client has left with questions, and comes back for this.
+    if (this.#waiters.length === 0 && this.#exchange.parked) return;
     if (this.#ticket !== undefined) this.#lot.release(this.#ticket);
     for (const waiter of this.#waiters.splice(0)) this.#write(waiter, this.#exchange, final);
   }
@@ -177,7 +180,9 @@ export class InteractiveCall implements Channel, Parkable {
   #watch(waiter: Waiter): void {
     waiter.answer.onGone(() => {
       this.#waiters = this.#waiters.filter((other) => other !== waiter);
-      if (this.#waiters.length === 0) this.#exchange.cancel('the client closed the response stream');
+      const [left] = this.#waiters;
+      if (left === undefined) this.#exchange.cancel('the client closed the response stream');
+      else this.#exchange.progressToken = left.progressToken;
     });
   }
 
@@ -240,7 +245,10 @@ export class InteractiveCall implements Channel, Parkable {
    */
   #wanted(message: ServerMessage, waiter: Waiter): boolean {
     if (this.#exchange.notes.backendEra === 'modern') return true;
-    if (message.method === 'notifications/progress') return waiter.progressToken !== undefined;
+    if (message.method === 'notifications/progress') {
+      // It is written under the one token that the exchange goes by; a copy of the request may have another.
+      return waiter.progressToken !== undefined && waiter.progressToken === this.#exchange.progressToken;
+    }
     if (message.method !== 'notifications/message') return false;
     const { bytes, params } = message;
     if (waiter.logLevel === undefined || params === undefined) return false;
