@@ -13,7 +13,7 @@ import {
   writeObject,
 } from '../../jsonrpc/index.js';
 import { downgradeContent } from './content.js';
-import { wrapOutputSchema } from './output-schema.js';
+import { describesObject, isSchema, withSchemaProperties, wrapOutputSchema } from './output-schema.js';
 import type { RevisionFeatures } from './revisions.js';
 
 /** Capabilities that are objects where supported; anything else in their place is no support. */
@@ -130,17 +130,21 @@ function neutralTools(bytes: Buffer, tools: JsonNode): Rope {
   });
 }
 
+/** What is deeper is passed on unread: looking into a level costs a pass over all that is in it. */
+const MAX_DEPTH = 64;
+
 /** A value without a member of that name in any object within it; where the member is an object, it is a property. */
-function withoutMember(bytes: Buffer, node: JsonNode, name: string): Rope {
+function withoutMember(bytes: Buffer, node: JsonNode, name: string, depth = 0): Rope {
   const out = new Rope();
+  if (depth > MAX_DEPTH) return out.pushSlice(bytes, node.start, node.end);
   if (node.kind === 'array')
-    return mapElements(bytes, node, (element) => withoutMember(bytes, element, name));
+    return mapElements(bytes, node, (element) => withoutMember(bytes, element, name, depth + 1));
   if (node.kind !== 'object') return out.pushSlice(bytes, node.start, node.end);
   const edits = new Map<string, Rope | undefined>();
   for (const { key, value } of membersOf(bytes, node)) {
     if (key === name && value.kind !== 'object') edits.set(key, undefined);
     else if (mentions(bytes, value, [`"${name}"`])) {
-      edits.set(key, withoutMember(bytes, value, name));
+      edits.set(key, withoutMember(bytes, value, name, depth + 1));
     }
   }
   writeObject(out, bytes, node, edits);
@@ -178,25 +182,31 @@ export function dressResult(method: string, outcome: ResultOutcome, features: Re
 /** Every tool must have object schemas: SDK clients of the legacy era refuse the whole list for one that has not. */
 function legacyTools(bytes: Buffer, tools: JsonNode): Rope {
   return mapElements(bytes, tools, (tool) => {
-    if (schemaRoot(bytes, getMember(bytes, tool, 'inputSchema')) !== 'object') return undefined;
+    const input = getMember(bytes, tool, 'inputSchema');
+    if (input === undefined || !describesObject(bytes, input)) return undefined;
+    const edits = new Map<string, Rope | undefined>();
+    const legacyInput = withSchemaProperties(bytes, input);
+    if (legacyInput !== undefined) edits.set('inputSchema', legacyInput);
     const output = getMember(bytes, tool, 'outputSchema');
-    const out = new Rope();
-    if (output === undefined || schemaRoot(bytes, output) === 'object') {
-      return out.pushSlice(bytes, tool.start, tool.end);
+    if (output !== undefined) {
+      if (!isSchema(output)) edits.set('outputSchema', undefined);
+      else if (!describesObject(bytes, output)) edits.set('outputSchema', wrapOutputSchema(bytes, output));
+      else {
+        const legacyOutput = withSchemaProperties(bytes, output);
+        if (legacyOutput !== undefined) edits.set('outputSchema', legacyOutput);
+      }
     }
-    writeObject(out, bytes, tool, new Map([['outputSchema', wrapOutputSchema(bytes, output)]]));
+    const out = new Rope();
+    writeObject(out, bytes, tool, edits);
     return out;
   });
 }
 
-/** Whether a schema describes an object, as legacy revisions demand of a tool's schemas. */
-export function schemaRoot(bytes: Buffer, schema: JsonNode | undefined): 'object' | 'other' {
-  if (schema?.kind !== 'object') return 'other';
-  const type = getMember(bytes, schema, 'type');
-  return type?.kind === 'string' && textOf(bytes, type) === '"object"' ? 'object' : 'other';
-}
-
-/** `structuredContent` is an object in legacy revisions: anything else goes into one, and is told as text as well. */
+/**
+ * `structuredContent` is an object in legacy revisions: anything else goes into one, as the listed schema says of a
+ * tool whose own schema is of another root, and is told as text as well. What the oldest revisions lack altogether is
+ * told as text. The result of a tool that failed is no instance of its schema.
+ */
 function dressCallResult(outcome: ResultOutcome, features: RevisionFeatures): void {
   const { bytes, node, edits } = outcome;
   const content = getMember(bytes, node, 'content');
@@ -204,14 +214,15 @@ function dressCallResult(outcome: ResultOutcome, features: RevisionFeatures): vo
   let blocks = content?.kind === 'array' ? downgradeContent(bytes, content, features) : undefined;
   if (structured !== undefined) {
     const isObject = structured.kind === 'object';
-    if (!isObject || outcome.objectOutput === false) {
+    const failed = getMember(bytes, node, 'isError')?.kind === 'true';
+    if (!isObject || (outcome.objectOutput === false && !failed)) {
       const wrapped = new Rope()
         .push('{"result":')
         .pushSlice(bytes, structured.start, structured.end)
         .push('}');
       edits.set('structuredContent', wrapped);
     }
-    if (!isObject && !hasText(bytes, content))
+    if (!(isObject && features.structuredContent) && !hasText(bytes, content))
       blocks = withText(bytes, content, blocks, textOf(bytes, structured));
   }
   if (isMissing(content) && blocks === undefined) edits.set('content', '[]');

@@ -39,7 +39,11 @@ function mentionsAnnotation(bytes: Buffer, node: JsonNode): boolean {
   return at !== -1 && at < node.end;
 }
 
+/** What is deeper is not read: looking into a level costs a pass over all that is in it. */
+const MAX_DEPTH = 64;
+
 function collect(bytes: Buffer, schema: JsonNode, path: readonly string[], found: ParamHeader[]): void {
+  if (path.length > MAX_DEPTH) return;
   const properties = getMember(bytes, schema, 'properties');
   if (properties?.kind !== 'object') return;
   for (const { key, value } of membersOf(bytes, properties)) {
@@ -61,14 +65,16 @@ function collect(bytes: Buffer, schema: JsonNode, path: readonly string[], found
 }
 
 /** Annotations anywhere in a schema; `properties` holds names, among which the annotation's may be one. */
-function countAnnotations(bytes: Buffer, node: JsonNode, isSchema: boolean): number {
+function countAnnotations(bytes: Buffer, node: JsonNode, isSchema: boolean, depth = 0): number {
   let count = 0;
+  if (depth > 2 * MAX_DEPTH) return count;
   if (node.kind === 'array') {
-    for (const element of elementsOf(bytes, node)) count += countAnnotations(bytes, element, isSchema);
+    for (const element of elementsOf(bytes, node))
+      count += countAnnotations(bytes, element, isSchema, depth + 1);
   } else if (node.kind === 'object') {
     for (const { key, value } of membersOf(bytes, node)) {
       if (isSchema && key === ANNOTATION) count++;
-      else count += countAnnotations(bytes, value, !(isSchema && key === 'properties'));
+      else count += countAnnotations(bytes, value, !(isSchema && key === 'properties'), depth + 1);
     }
   }
   return count;
