@@ -19,5 +19,8 @@ export interface InboundOptions {
  * nobody claimed, and says what is wrong with it.
  */
 export function createInbounds({ route, sealer, sessions, parking }: InboundOptions): readonly Inbound[] {
-  return [new ModernInbound({ route, ...parking }), new LegacyInbound(new ClientSessions(route, sealer, sessions))];
+  return [
+    new ModernInbound({ route, ...parking }),
+    new LegacyInbound(new ClientSessions(route, sealer, sessions)),
+  ];
 }

@@ -16,9 +16,6 @@ import { downgradeContent } from './content.js';
 import { describesObject, isSchema, withSchemaProperties, wrapOutputSchema } from './output-schema.js';
 import type { RevisionFeatures } from './revisions.js';
 
-/** Capabilities that are objects where supported; anything else in their place is no support. */
-const OBJECT_CAPABILITIES = ['tools', 'prompts', 'resources', 'logging', 'completions'] as const;
-
 /** Promises of notifications, which are not passed on where the server has no stream to send them on. */
 const PROMISES: Readonly<Record<string, readonly string[]>> = {
   tools: ['listChanged'],
@@ -27,23 +24,20 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Server capabilities in the neutral form: without the core tasks of 2025-11-25, and without what is not an object.
- * @param text JSON text of a legacy server's capabilities
+ * Server capabilities in the neutral form: without the core tasks of 2025-11-25.
+ * @param text JSON text of a server's capabilities
  * @param tells whether its notifications of changes can be heard
  */
 export function neutralCapabilities(text: string, tells: boolean): string {
   const bytes = Buffer.from(text);
   const node = scanJson(bytes, 2);
   const edits = new Map<string, Rope | undefined>([['tasks', undefined]]);
-  for (const key of OBJECT_CAPABILITIES) {
+  for (const [key, promises] of tells ? [] : Object.entries(PROMISES)) {
     const value = getMember(bytes, node, key);
     if (value === undefined) continue;
-    if (value.kind !== 'object') edits.set(key, undefined);
-    else if (!tells && PROMISES[key] !== undefined) {
-      const rewritten = new Rope();
-      writeObject(rewritten, bytes, value, new Map(PROMISES[key].map((name) => [name, undefined])));
-      edits.set(key, rewritten);
-    }
+    const rewritten = new Rope();
+    writeObject(rewritten, bytes, value, new Map(promises.map((name) => [name, undefined])));
+    edits.set(key, rewritten);
   }
   const out = new Rope();
   writeObject(out, bytes, node, edits);

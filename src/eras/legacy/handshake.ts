@@ -1,5 +1,6 @@
 import { badGateway, unreachable } from '../../exchange/errors.js';
 import { isSafe } from '../../exchange/safe-methods.js';
+import { statedCapabilities } from '../../exchange/server-capabilities.js';
 import type { ForwardedHeaders, Revision } from '../../exchange/types.js';
 import {
   type ErrorFrame,
@@ -128,7 +129,7 @@ function readInfo(bytes: Buffer, result: JsonNode): InitializeInfo {
     revision: settledRevision(asked),
     bytes,
     result,
-    capabilities: object('capabilities') ?? '{}',
+    capabilities: statedCapabilities(bytes, getMember(bytes, result, 'capabilities')),
     serverInfo: object('serverInfo'),
     instructions: instructions?.kind === 'string' ? textOf(bytes, instructions) : undefined,
   };

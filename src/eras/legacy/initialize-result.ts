@@ -8,13 +8,17 @@ const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
 /**
  * The result of `initialize`: from a legacy backend what it answered itself, but for the revision, which is the one
- * that the client asked for; from another, what it says of itself.
+ * that the client asked for, and for capabilities that no client could read; from another, what it says of itself.
  */
 export function initializeResult(description: ServerDescription, revision: Revision): Buffer {
   const out = new Rope();
   if (description.era === 'legacy') {
     const bytes = description.result;
-    writeObject(out, bytes, scanJson(bytes, 1), new Map([['protocolVersion', JSON.stringify(revision)]]));
+    const edits = new Map([
+      ['protocolVersion', JSON.stringify(revision)],
+      ['capabilities', description.capabilities],
+    ]);
+    writeObject(out, bytes, scanJson(bytes, 1), edits);
     return out.toBuffer();
   }
   const { capabilities, serverInfo, instructions } = description;
@@ -32,6 +36,7 @@ function legacyCapabilities(text: string): string {
   const bytes = Buffer.from(neutral);
   const root = scanJson(bytes, 2);
   const extensions = getMember(bytes, root, 'extensions');
+  if (extensions === undefined) return neutral;
   const kept = new Rope();
   writeObject(kept, bytes, extensions, new Map([[TASKS_EXTENSION, undefined]]));
   const out = new Rope();

@@ -278,6 +278,7 @@ async function discover(route: RouteService, exchange: Exchange): Promise<Outcom
     const bytes = description.result;
     const outcome = ownResult(bytes, scanJson(bytes, 2));
     outcome.edits.set('supportedVersions', versions);
+    outcome.edits.set('capabilities', description.capabilities);
     return { ...outcome, dress: 'modern' };
   }
   const { capabilities, instructions, serverInfo } = description;

@@ -17,6 +17,7 @@ import {
 import { serverMessageFor } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import { isSafe } from '../../exchange/safe-methods.js';
+import { statedCapabilities } from '../../exchange/server-capabilities.js';
 import type { Ticker } from '../../exchange/ticker.js';
 import type { Caller, ClientSession } from '../../exchange/types.js';
 import {
@@ -135,14 +136,13 @@ export class ModernOutbound implements Outbound {
     const reply = await this.#request(caller, 'server/discover', undefined, this.#options.discoverMs);
     if (reply.kind !== 'answer' || reply.frame.type === 'error') throw this.#failure(reply);
     const { bytes, result } = reply.frame;
-    const capabilities = getMember(bytes, result, 'capabilities');
     const instructions = getMember(bytes, result, 'instructions');
     const meta = getMember(bytes, result, '_meta');
     const serverInfo = meta === undefined ? undefined : getMember(bytes, meta, META.serverInfo);
     const ttl = getMember(bytes, result, 'ttlMs');
     return {
       era: 'modern',
-      capabilities: capabilities?.kind === 'object' ? textOf(bytes, capabilities) : '{}',
+      capabilities: statedCapabilities(bytes, getMember(bytes, result, 'capabilities')),
       serverInfo: serverInfo?.kind === 'object' ? textOf(bytes, serverInfo) : undefined,
       instructions: instructions?.kind === 'string' ? textOf(bytes, instructions) : undefined,
       ttlMs: ttl?.kind === 'number' ? Number(textOf(bytes, ttl)) : 0,
