@@ -30,6 +30,8 @@ const MAX_RESOURCES = 1_000;
 const NO_META: ReadonlyMap<string, undefined> = new Map();
 const SILENT = { onNotification() {}, onRequest() {} };
 const EMPTY_RESULT = Buffer.from('{}');
+/** How long the session's stream stays open after a call of a client that does not listen: the next one is often near. */
+const LINGER_MS = 5_000;
 
 /**
  * The one backend session that belongs to a client session, replaced when the backend loses it. The client never
@@ -50,6 +52,9 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   #hadSession = false;
   #timer: NodeJS.Timeout | undefined;
   #pauseMs = FIRST_PAUSE_MS;
+  /** Calls in flight during which the server may ask. */
+  #expecting = 0;
+  #lingering: NodeJS.Timeout | undefined;
 
   constructor(opener: Opener, client: ClientSession, caller: Caller) {
     this.#opener = opener;
@@ -123,7 +128,22 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
 
   listen(open: boolean): void {
     if (open) this.#session?.openFeed(this, this.#forwarded);
-    else this.#session?.closeFeed();
+    else if (this.#expecting === 0) this.#session?.closeFeed();
+  }
+
+  /**
+   * A call begins during which the server may ask the client something. It may do so on the session's own stream, which
+   * is then listened to whether or not the client does.
+   * @returns to be called when the call is over
+   */
+  expectQuestions(): () => void {
+    this.#expecting++;
+    clearTimeout(this.#lingering);
+    this.#session?.openFeed(this, this.#forwarded);
+    return () => {
+      if (--this.#expecting > 0 || this.#client.listening) return;
+      this.#lingering = setTimeout(() => this.listen(this.#client.listening), LINGER_MS).unref();
+    };
   }
 
   notify(method: string, bytes: Buffer): void {
@@ -134,6 +154,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   async end(): Promise<void> {
     this.#ended = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#lingering);
     const session = this.#session ?? (await this.#opening?.catch(() => undefined));
     this.#session = undefined;
     await session?.end(this.#forwarded);
@@ -232,6 +253,6 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     this.#session = session;
     this.#hadSession = true;
     session.watcher = this;
-    if (this.#client.listening) session.openFeed(this, this.#forwarded);
+    if (this.#client.listening || this.#expecting > 0) session.openFeed(this, this.#forwarded);
   }
 }

@@ -104,7 +104,7 @@ export class LegacyClientSession implements ClientSession {
 
   /** The channel for messages outside any request: the GET stream, while the client holds one. */
   get channel(): Channel {
-    return new StreamChannel(this, () => this.#stream);
+    return new SessionChannel(this, () => this.#stream);
   }
 
   caller(forwarded: ForwardedHeaders): Caller {
@@ -182,6 +182,16 @@ export class LegacyClientSession implements ClientSession {
     });
   }
 
+  /**
+   * Puts a question that came outside any request to the client: on its GET stream, or for want of one on that of a
+   * call in flight, whose server it may well be that asks.
+   * @throws QuestionRefused
+   */
+  askOutside(question: Question): Promise<ClientAnswer> {
+    const [call] = this.#stream === undefined ? (this.#inFlight?.values() ?? []) : [];
+    return call === undefined ? this.ask(question, this.#stream) : call.ask(question);
+  }
+
   /** Takes the client's answer to a server request; one that nobody waits for is dropped. */
   answer(frame: ResultFrame | ErrorFrame): void {
     if (frame.id === undefined) return;
@@ -221,8 +231,8 @@ export class LegacyClientSession implements ClientSession {
   }
 }
 
-/** The way to a legacy client over one of its streams. */
-export class StreamChannel implements Channel {
+/** The way to a legacy client for what belongs to no request. */
+class SessionChannel implements Channel {
   readonly #session: LegacyClientSession;
   readonly #stream: () => Answer | undefined;
 
@@ -242,6 +252,6 @@ export class StreamChannel implements Channel {
   }
 
   ask(question: Question): Promise<ClientAnswer> {
-    return this.#session.ask(question, this.#stream());
+    return this.#session.askOutside(question);
   }
 }

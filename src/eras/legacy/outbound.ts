@@ -6,7 +6,8 @@ import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Subscriber, Subscription } from '../../exchange/hub.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
 import { WrongEra } from '../../exchange/outbound.js';
-import { backendError, type ErrorOutcome, type Outcome } from '../../exchange/outcome.js';
+import { backendError, type ErrorOutcome, type Outcome, type ResultOutcome } from '../../exchange/outcome.js';
+import { CACHEABLE } from '../../exchange/result-cache.js';
 import type {
   Caller,
   ClientSession,
@@ -31,7 +32,8 @@ import { ClientAffinity } from './affinity.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendSession } from './backend-session.js';
 import { LegacyCall } from './call.js';
-import { neutralCapabilities, neutralResult } from './codec.js';
+import { declarationFor, neutralCapabilities, neutralResult } from './codec.js';
+import { freshnessOf } from './freshness.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
 import { type PoolOptions, Waiter } from './pool.js';
@@ -44,6 +46,8 @@ export interface LegacyOutboundOptions extends PoolOptions {
   /** Answers that mean a lost session, beside those that are known to. */
   readonly lost: readonly ConfiguredLoss[];
   readonly roots: RootsPolicy;
+  /** How long results are good for, by method; what is not listed is judged by whether changes are heard of. */
+  readonly ttlMs: Readonly<Record<string, number>>;
   /** JSON text of the Implementation that stands in for a client that does not name itself. */
   readonly ownInfo: string;
   /** Told of every change that is heard of. */
@@ -56,6 +60,9 @@ const SILENT = { onNotification() {}, onRequest() {} };
 const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);
 /** Codes of a 4xx that servers of the other era use to the same end, and any server for what they say. */
 const AMBIGUOUS_CODES: ReadonlySet<number> = new Set([CODE.invalidParams, CODE.methodNotFound]);
+
+/** Requests during which servers ask their clients; the later revision names them (basic/patterns/mrtr). */
+const MAY_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** The legacy era toward backends: handshakes, sessions, and the calls on them. */
 export class LegacyOutbound implements Outbound {
@@ -164,6 +171,12 @@ export class LegacyOutbound implements Outbound {
   async #callOwn(exchange: Exchange, client: ClientSession): Promise<Outcome> {
     const affinity = this.#affinity(client, exchange.caller);
     exchange.notes.session = 'own';
+    if (!mayBeAsked(exchange)) return this.#callOn(affinity, exchange);
+    const over = affinity.expectQuestions();
+    return this.#callOn(affinity, exchange).finally(over);
+  }
+
+  async #callOn(affinity: ClientAffinity, exchange: Exchange): Promise<Outcome> {
     for (let attempt = 0; ; attempt++) {
       const session = await abortable(exchange, affinity.session());
       await session.feedSettled();
@@ -245,7 +258,7 @@ export class LegacyOutbound implements Outbound {
       throw noAnswerError(this.#backend.name, reply);
     }
     const { frame } = reply;
-    if (frame.type === 'result') return resultOutcome(exchange, session, frame);
+    if (frame.type === 'result') return resultOutcome(exchange, session, frame, this.#options.ttlMs);
     const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'none');
     const forClient = refusalForClient(reply.status, reply.headers, frame.message, outcome);
     if (forClient !== undefined) throw forClient;
@@ -314,6 +327,11 @@ function rememberSetUp(affinity: ClientAffinity, { request, caller }: Exchange):
   affinity.remember(request.method, uri, caller.logLevel);
 }
 
+/** Whether a server may ask the client something while it carries this out. */
+function mayBeAsked({ request, caller }: Exchange): boolean {
+  return MAY_ASK.has(request.method) && declarationFor(caller.neutralCapabilities, true).asks;
+}
+
 /** Another process may still use the session: its ids and these must not meet. */
 const RESTORED_IDS_FROM = (): number => 1_000_000 * (1 + Math.floor(Math.random() * 1_000_000));
 
@@ -359,10 +377,16 @@ function describe(session: BackendSession, sameEra: boolean): ServerDescription 
   };
 }
 
-function resultOutcome(exchange: Exchange, session: BackendSession, frame: ResultFrame): Outcome {
+function resultOutcome(
+  exchange: Exchange,
+  session: BackendSession,
+  frame: ResultFrame,
+  ttlMs: Readonly<Record<string, number>>,
+): ResultOutcome {
+  const { method } = exchange.request;
   const sameEra = exchange.caller.era === 'legacy';
   const edits = new Map<string, Rope | string | undefined>();
-  if (!sameEra) neutralResult(exchange.request.method, frame.bytes, frame.result, edits);
+  if (!sameEra) neutralResult(method, frame.bytes, frame.result, edits);
   return {
     type: 'result',
     bytes: frame.bytes,
@@ -371,5 +395,6 @@ function resultOutcome(exchange: Exchange, session: BackendSession, frame: Resul
     dress: sameEra ? 'legacy' : 'none',
     serverInfo: session.info.serverInfo,
     frameId: undefined,
+    freshness: CACHEABLE.has(method) ? freshnessOf(method, session, ttlMs) : undefined,
   };
 }
