@@ -8,6 +8,7 @@ import { isLegacyRevision } from './eras/legacy/revisions.js';
 import { ModernOutbound } from './eras/modern/outbound.js';
 import { probe } from './eras/modern/probe.js';
 import type { Change } from './exchange/changes.js';
+import { ResultCache } from './exchange/result-cache.js';
 import { Sealer } from './exchange/seal.js';
 import { Ticker } from './exchange/ticker.js';
 import type { EraName } from './exchange/types.js';
@@ -34,6 +35,9 @@ export interface GatewayOptions {
 
 /** How long requests in flight may take to finish once the gateway ends. */
 const DRAIN_MS = 5_000;
+
+/** Results that one route keeps. */
+const CACHE_ENTRIES = 10_000;
 
 interface BuiltRoute {
   readonly route: Route;
@@ -122,7 +126,12 @@ function buildRoute(
       log.warn({ route: route.path, backend: name, quirk }, 'the backend does what it should not'),
     ),
   });
-  const onChange = (_change: Change): void => {};
+  const cache = new ResultCache({
+    maxEntries: CACHE_ENTRIES,
+    maxBytes: config.limits.cacheBytes,
+    staleIfErrorMs: route.cache.staleIfErrorMs,
+  });
+  const onChange = (change: Change): void => cache.invalidate(change);
   const legacyBackend = new LegacyBackend(name, transport, ticker, timeouts.connectMs);
   if (isLegacyRevision(backend.era)) legacyBackend.newestRevision = backend.era;
   const legacy = new LegacyOutbound(legacyBackend, {
@@ -132,6 +141,7 @@ function buildRoute(
     lost: sessions.lost,
     ownInfo: OWN_INFO,
     roots: route.questions.roots,
+    ttlMs: route.cache.ttlMs,
     onChange,
   });
   const modern = new ModernOutbound({
@@ -170,6 +180,7 @@ function buildRoute(
     totalMs: timeouts.totalMs,
     maxExchanges: config.limits.exchanges,
     maxListeners: config.limits.listeners,
+    cache,
     record: (exchange, status, outcome) => logExchange(exchanges, route.path, exchange, status, outcome),
     onFault,
   });

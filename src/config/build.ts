@@ -2,7 +2,7 @@
 
 import { ownedHeaderReason } from './backend-headers.js';
 import type { RawConfig, RawRoute } from './raw.js';
-import type { Config, RouteConfig } from './types.js';
+import { CACHED_METHODS, type Config, type RouteConfig } from './types.js';
 import { parseDuration, parseSize } from './units.js';
 
 const PARKED_PER_PRINCIPAL = 32;
@@ -28,13 +28,14 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
       listeners: limits.listeners,
       sessions: limits.sessions,
       exchanges: limits.exchanges,
+      cacheBytes: bytes(limits.cache),
     },
     routes: raw.routes.map(buildRoute),
     warnings: [...warnings],
   });
 }
 
-function buildRoute({ path, backend, sessions, questions, timeouts }: RawRoute): RouteConfig {
+function buildRoute({ path, backend, sessions, questions, cache, timeouts }: RawRoute): RouteConfig {
   return {
     path,
     backend: {
@@ -62,6 +63,15 @@ function buildRoute({ path, backend, sessions, questions, timeouts }: RawRoute):
       maxParkedPerPrincipal: questions.maxParkedPerPrincipal ?? PARKED_PER_PRINCIPAL,
       maxParkedAnonymous: questions.maxParkedPerPrincipal ?? questions.maxParked,
     },
+    cache: {
+      ttlMs: Object.fromEntries(
+        CACHED_METHODS.filter((method) => cache[method] !== undefined).map((method) => [
+          method,
+          millisecondsOrOff(cache[method] as string),
+        ]),
+      ),
+      staleIfErrorMs: cache.staleIfError === undefined ? 0 : millisecondsOrOff(cache.staleIfError),
+    },
     timeouts: {
       connectMs: milliseconds(timeouts.connect),
       probeMs: milliseconds(timeouts.probe),
@@ -82,6 +92,10 @@ function sentHeaders(headers: Readonly<Record<string, string>>): Record<string, 
 /** As browsers write it: lower case, without the default port of the scheme. */
 function serializedOrigin(text: string): string {
   return /^https?:/i.test(text) && URL.canParse(text) ? new URL(text).origin : text.toLowerCase();
+}
+
+function millisecondsOrOff(text: string): number {
+  return text === 'off' ? 0 : milliseconds(text);
 }
 
 function milliseconds(text: string): number {

@@ -1,6 +1,13 @@
 /** The file as written, once it has passed the schema and the defaults are in: units are still text. */
 
-import type { BackendConfig, ListenConfig, LogLevel, QuestionsConfig, RouteSessionsConfig } from './types.js';
+import type {
+  BackendConfig,
+  CachedMethod,
+  ListenConfig,
+  LogLevel,
+  QuestionsConfig,
+  RouteSessionsConfig,
+} from './types.js';
 
 export interface RawConfig {
   listen: ListenConfig;
@@ -15,6 +22,7 @@ export interface RawConfig {
     listeners: number;
     sessions: number;
     exchanges: number;
+    cache: string | number;
   };
   routes: RawRoute[];
 }
@@ -27,5 +35,6 @@ export interface RawRoute {
     timeout: string;
     maxParkedPerPrincipal?: number;
   };
+  cache: Partial<Record<CachedMethod | 'staleIfError', string>>;
   timeouts: { connect: string; probe: string; idle: string; total: string };
 }

@@ -56,6 +56,8 @@ export interface LimitsConfig {
   readonly listeners: number;
   readonly sessions: number;
   readonly exchanges: number;
+  /** For kept results, on each route. */
+  readonly cacheBytes: number;
 }
 
 export interface RouteConfig {
@@ -64,6 +66,7 @@ export interface RouteConfig {
   readonly backend: BackendConfig;
   readonly sessions: RouteSessionsConfig;
   readonly questions: QuestionsConfig;
+  readonly cache: CacheConfig;
   readonly timeouts: TimeoutsConfig;
 }
 
@@ -103,6 +106,22 @@ export interface QuestionsConfig {
   readonly maxParkedPerPrincipal: number;
   /** Of all callers without a credential together: they may be many, and none can be told from another. */
   readonly maxParkedAnonymous: number;
+}
+
+export const CACHED_METHODS = [
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+] as const;
+
+export type CachedMethod = (typeof CACHED_METHODS)[number];
+
+export interface CacheConfig {
+  /** For results of a legacy backend; 0 for none, undefined for what the gateway thinks right. */
+  readonly ttlMs: Readonly<Partial<Record<CachedMethod, number>>>;
+  readonly staleIfErrorMs: number;
 }
 
 export interface TimeoutsConfig {

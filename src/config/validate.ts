@@ -17,7 +17,6 @@ const KEY_HINTS: Readonly<Record<string, string>> = {
   args: STDIO_HINT,
   env: STDIO_HINT,
   cwd: STDIO_HINT,
-  cache: 'results are not cached in this version',
 };
 
 /** Values of `transport` that other gateways, or later versions of this one, have. */

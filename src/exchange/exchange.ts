@@ -32,6 +32,8 @@ export interface ExchangeNotes {
   backendEra: string | undefined;
   session: string | undefined;
   backendMs: number | undefined;
+  /** How the answer came from the cache, where it did. */
+  cache: 'hit' | 'joined' | 'stale' | undefined;
 }
 
 /**
@@ -43,7 +45,12 @@ export class Exchange implements Bagged {
   readonly request: ExchangeRequest;
   readonly caller: Caller;
   readonly startedAt: number;
-  readonly notes: ExchangeNotes = { backendEra: undefined, session: undefined, backendMs: undefined };
+  readonly notes: ExchangeNotes = {
+    backendEra: undefined,
+    session: undefined,
+    backendMs: undefined,
+    cache: undefined,
+  };
   /** When time is up, on the monotonic clock; infinite for streams that last, and while a person is asked. */
   deadlineAt = Number.POSITIVE_INFINITY;
   timedOut = false;

@@ -8,6 +8,7 @@ import {
   textOf,
   writeObject,
 } from '../jsonrpc/index.js';
+import type { Freshness, Kept } from './result-cache.js';
 import type { EraName } from './types.js';
 
 /** Changes to one object of a result, collected by the codecs and applied once, when the answer is written. */
@@ -30,6 +31,10 @@ export interface ResultOutcome {
   readonly frameId: string | undefined;
   /** Whether the output schema of the called tool describes an object; undefined where that is not known. */
   readonly objectOutput?: boolean | undefined;
+  /** How long the result may be kept; undefined for not at all. */
+  readonly freshness?: Freshness | undefined;
+  /** The result is kept, and is written in each form once. */
+  readonly kept?: Kept | undefined;
 }
 
 /** Where an error was made: the backend's own answer, or the gateway on its behalf. */

@@ -7,6 +7,7 @@ import type { Exchange } from '../exchange/exchange.js';
 import type { Subscriber, Subscription } from '../exchange/hub.js';
 import { type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
 import { type Outcome, ownError } from '../exchange/outcome.js';
+import { CACHEABLE, type ResultCache } from '../exchange/result-cache.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import type { Caller, EraName } from '../exchange/types.js';
@@ -23,6 +24,7 @@ export interface RouteOptions {
   readonly maxExchanges: number;
   /** Open `subscriptions/listen` streams at a time. */
   readonly maxListeners: number;
+  readonly cache: ResultCache;
   readonly record: (exchange: Exchange, httpStatus: number, outcome: Outcome) => void;
   readonly onFault: (error: unknown) => void;
 }
@@ -47,7 +49,12 @@ export class Route implements RouteService, Ticking {
   }
 
   run(exchange: Exchange): Promise<Outcome> {
-    return this.#inFlightWhile(exchange, (outbound) => outbound.call(exchange));
+    const { cache } = this.#options;
+    return this.#inFlightWhile(exchange, (outbound) =>
+      CACHEABLE.has(exchange.request.method)
+        ? cache.through(exchange, outbound.era, () => outbound.call(exchange))
+        : outbound.call(exchange),
+    );
   }
 
   /** Carries out an exchange within the limits. */
@@ -71,7 +78,8 @@ export class Route implements RouteService, Ticking {
         return work(outbound);
       });
     } catch (error) {
-      return this.#failure(error, exchange);
+      const outcome = this.#failure(error, exchange);
+      return (isDown(outcome) ? this.#options.cache.stale(exchange) : undefined) ?? outcome;
     } finally {
       this.#inFlight.remove(exchange);
       if (lasts) this.#listeners--;

@@ -21,6 +21,7 @@ test('a file with one path and one URL gets every default', () => {
       listeners: 1024,
       sessions: 10_000,
       exchanges: 10_000,
+      cacheBytes: 64 * 2 ** 20,
     },
     routes: [
       {
@@ -41,6 +42,7 @@ test('a file with one path and one URL gets every default', () => {
           maxParkedPerPrincipal: 32,
           maxParkedAnonymous: 1000,
         },
+        cache: { ttlMs: {}, staleIfErrorMs: 0 },
         timeouts: { connectMs: 5000, probeMs: 3000, idleMs: 60_000, totalMs: 600_000 },
       },
     ],
@@ -66,13 +68,14 @@ publicUrl: https://mcp.example.com/base/
 sealKeys: [aaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbb]
 keepAlive: 20s
 log: { level: debug }
-limits: { body: 100, result: 1GiB, rounds: 1, listeners: 2, sessions: 3, exchanges: 4 }
+limits: { body: 100, result: 1GiB, rounds: 1, listeners: 2, sessions: 3, exchanges: 4, cache: 1MiB }
 routes:
   - path: /
     backend: { url: "https://b/mcp?key=1", era: 2025-06-18, leg: legacy, transport: streamable-http,
                headers: { X-Key: a b }, hostHeader: "localhost:3000", authorization: drop }
     sessions: { isolation: call, max: 5, idle: 1s, lost: [{ status: 500 }, { status: 200, message: gone }] }
     questions: { timeout: 2s, roots: ask, maxParked: 6, maxParkedPerPrincipal: 7 }
+    cache: { tools/list: 30s, resources/read: "off", staleIfError: 1h }
     timeouts: { connect: 3s, probe: 4s, idle: 5s, total: 1h }
 `);
   expect(config).toEqual({
@@ -86,7 +89,15 @@ routes:
     sealKeys: ['aaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbb'],
     keepAliveMs: 20_000,
     log: { level: 'debug' },
-    limits: { bodyBytes: 100, resultBytes: 2 ** 30, rounds: 1, listeners: 2, sessions: 3, exchanges: 4 },
+    limits: {
+      bodyBytes: 100,
+      resultBytes: 2 ** 30,
+      rounds: 1,
+      listeners: 2,
+      sessions: 3,
+      exchanges: 4,
+      cacheBytes: 2 ** 20,
+    },
     routes: [
       {
         path: '/',
@@ -112,6 +123,7 @@ routes:
           maxParkedPerPrincipal: 7,
           maxParkedAnonymous: 7,
         },
+        cache: { ttlMs: { 'tools/list': 30_000, 'resources/read': 0 }, staleIfErrorMs: 3_600_000 },
         timeouts: { connectMs: 3000, probeMs: 4000, idleMs: 5000, totalMs: 3_600_000 },
       },
     ],

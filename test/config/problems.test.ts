@@ -138,7 +138,6 @@ describe('an unknown key', () => {
     [withLine('listen: { level: info }'), '1:11: listen.level: ', 'level is a key of log'],
     [withBackend('host_header: x'), '3:39: routes[0].backend.host_header: ', 'did you mean hostHeader?'],
     [withBackend('command: npx'), '3:39: routes[0].backend.command: ', 'servers on stdio cannot be reached'],
-    [withLine('cache: {}'), '1:1: cache: ', 'results are not cached in this version'],
   ])('in %j is named, with what was probably meant', (text, place, hint) => {
     expect(problemsOf(text)).toEqual([expect.stringContaining(`gateway.yaml:${place}found the unknown key`)]);
     expect(problemsOf(text)[0]).toContain(hint);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { connectV2 } from '../support/clients.js';
 import { startGateway } from '../support/gateway.js';
 import { type Loose, until } from '../support/net.js';

@@ -198,6 +198,11 @@ export class BackendSession {
     return this.#feed?.settled;
   }
 
+  /** Whether the stream for messages outside any call is open. */
+  get hears(): boolean {
+    return this.#feed?.isOpen === true;
+  }
+
   closeFeed(): void {
     this.#feed?.close();
     this.#feed = undefined;

@@ -35,6 +35,7 @@ export class BackendFeed implements AnswerSink {
   #pauseMs = FIRST_PAUSE_MS;
   #status = 0;
   #wasOpen = false;
+  #isOpen = false;
   readonly #opened: () => void;
   /** Resolves when the backend has answered the first GET, one way or the other, or takes too long to. */
   readonly settled: Promise<void>;
@@ -76,8 +77,13 @@ export class BackendFeed implements AnswerSink {
     this.open();
   }
 
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
   close(): void {
     this.#closed = true;
+    this.#isOpen = false;
     clearTimeout(this.#timer);
     this.#opened();
     this.#transfer?.abort();
@@ -91,6 +97,7 @@ export class BackendFeed implements AnswerSink {
     // With an event id to go on from, the backend itself sends what was missed.
     if (this.#wasOpen && this.#lastEventId === undefined) this.#session.watcher?.onGap();
     this.#wasOpen = true;
+    this.#isOpen = true;
   }
 
   onMessage(raw: Buffer, eventId: string | undefined): void {
@@ -115,6 +122,7 @@ export class BackendFeed implements AnswerSink {
   }
 
   onEnd(): void {
+    this.#isOpen = false;
     if (this.#status === 401 || this.#status === 403) {
       this.#refused = true;
       return;
@@ -130,6 +138,7 @@ export class BackendFeed implements AnswerSink {
   }
 
   onError(_error: TransportError): void {
+    this.#isOpen = false;
     this.#opened();
     this.#later();
   }

@@ -29,12 +29,26 @@ export function writeResult(
   features: RevisionFeatures,
   reply: Reply,
 ): void {
-  const { id, method } = exchange.request;
-  if (outcome.dress === 'none') dressResult(method, outcome, features);
+  const { id } = exchange.request;
+  const { kept } = outcome;
+  const { revision } = exchange.caller;
+  const result =
+    kept === undefined
+      ? dressed(outcome, exchange, features)
+      : new Rope().push(
+          kept.text(revision, () =>
+            dressed({ ...outcome, edits: new Map(outcome.edits) }, exchange, features).toBuffer(),
+          ),
+        );
+  reply(200, resultRope(id, result));
+}
+
+function dressed(outcome: ResultOutcome, exchange: Exchange, features: RevisionFeatures): Rope {
+  if (outcome.dress === 'none') dressResult(exchange.request.method, outcome, features);
   const { bytes, node, edits } = outcome;
   const result = new Rope();
   writeObject(result, bytes, node, edits);
-  reply(200, resultRope(id, result));
+  return result;
 }
 
 export function writeError(outcome: ErrorOutcome, exchange: Exchange, reply: Reply): void {

@@ -15,6 +15,7 @@ import {
   type PendingEdits,
 } from '../../exchange/outcome.js';
 import { serverMessageFor } from '../../exchange/progress.js';
+import { CACHEABLE, type Freshness } from '../../exchange/result-cache.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import { isSafe } from '../../exchange/safe-methods.js';
 import { statedCapabilities } from '../../exchange/server-capabilities.js';
@@ -344,6 +345,7 @@ export class ModernOutbound implements Outbound {
       edits,
       dress: sameEra ? 'modern' : 'none',
       serverInfo: undefined,
+      freshness: CACHEABLE.has(request.method) ? freshnessOf(bytes, result, caller) : undefined,
       frameId: sameEra && isPlainFrame(bytes, root) ? frame.id : undefined,
       objectOutput: request.name === undefined ? undefined : tools?.get(request.name)?.objectOutput,
     };
@@ -403,6 +405,18 @@ export class ModernOutbound implements Outbound {
     }
     return badGateway(`${this.#options.name}: ${text}`);
   }
+}
+
+/** What a complete result says of how long it may be kept (server/utilities/caching). */
+function freshnessOf(bytes: Buffer, result: JsonNode, caller: Caller): Freshness | undefined {
+  const ttl = getMember(bytes, result, 'ttlMs');
+  const ttlMs = ttl?.kind === 'number' ? Number(textOf(bytes, ttl)) : 0;
+  if (!Number.isSafeInteger(ttlMs) || ttlMs <= 0) return undefined;
+  const type = getMember(bytes, result, 'resultType');
+  if (type !== undefined && stringOf(bytes, type) !== 'complete') return undefined;
+  const scope = stringOf(bytes, getMember(bytes, result, 'cacheScope'));
+  // What a credential was needed for is not shown to others, whatever the backend says of it.
+  return { ttlMs, hintMs: ttlMs, shared: scope === 'public' && caller.forwarded.authorization === undefined };
 }
 
 function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {

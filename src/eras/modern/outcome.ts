@@ -1,12 +1,14 @@
 import { CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { type ErrorOutcome, errorObject, type Outcome, type ResultOutcome } from '../../exchange/outcome.js';
+import type { Kept } from '../../exchange/result-cache.js';
 import { errorObjectRope, errorRope, Rope, resultRope, writeObject } from '../../jsonrpc/index.js';
 import { checkResult, dressError, dressResult } from './codec.js';
 import type { Waiter } from './interactive.js';
 import { MAY_ASK, MODERN_CODE, TASKS_EXTENSION } from './names.js';
 import { takesMode, urlElicitations } from './questions.js';
 
+const CLOSE_BRACE = 0x7d;
 const DISCOVER = 'server/discover';
 
 /** Requests that the revision knows: an unknown one is the backend's to refuse. */
@@ -37,8 +39,10 @@ export function writeOutcome(
   outcome: Outcome,
   sealAgain: () => string,
 ): void {
-  if (outcome.type === 'result') writeResult(waiter, exchange, outcome);
-  else if (isUrlElicitation(outcome)) writeUrlElicitation(waiter, exchange, outcome, sealAgain);
+  if (outcome.type === 'result') {
+    if (outcome.kept === undefined) writeResult(waiter, exchange, outcome);
+    else writeKept(waiter, exchange, outcome, outcome.kept);
+  } else if (isUrlElicitation(outcome)) writeUrlElicitation(waiter, exchange, outcome, sealAgain);
   else writeError(waiter, exchange, outcome);
 }
 
@@ -85,6 +89,23 @@ function writeUrlElicitation(
   for (const [index, entry] of requests.entries())
     result.push(`${index === 0 ? '' : ','}"elicitation-${index + 1}":`).push(entry);
   answer.end(200, resultRope(id, result.push(`},"requestState":"${sealAgain()}"}`)));
+}
+
+/** A kept result goes out in the text that it went out in before, with what is left of its time. */
+function writeKept({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOutcome, kept: Kept): void {
+  const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
+  const scope = kept.freshness.shared && !forcePrivate ? 'public' : 'private';
+  const text = kept.text(scope, () => {
+    const own = { ...outcome, edits: new Map(outcome.edits) };
+    if (own.dress === 'none') dressResult(exchange.request.method, own, { ttlMs: 0, scope });
+    else checkResult(exchange.request.method, own, false, scope === 'private');
+    own.edits.set('ttlMs', undefined);
+    const result = new Rope();
+    writeObject(result, own.bytes, own.node, own.edits);
+    const whole = result.toBuffer();
+    return whole.subarray(0, whole.lastIndexOf(CLOSE_BRACE));
+  });
+  answer.end(200, resultRope(id, new Rope().push(text).push(`,"ttlMs":${kept.hintMs}}`)));
 }
 
 function writeResult({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOutcome): void {
