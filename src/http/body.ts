@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable, Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { BodyCollector } from '../transports/collector.js';
-import { TransportError } from '../transports/errors.js';
 
 /** A request body that is not taken, with the HTTP status that says why. */
 export class BodyRefused extends Error {
@@ -23,26 +22,46 @@ const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & { destroy
   br: createBrotliDecompress,
 };
 
+/** Is told how the reading of a body ended: one of the two, once. */
+export interface BodyTaker {
+  onBody(body: Buffer): void;
+  onRefused(error: BodyRefused): void;
+}
+
 /**
- * Reads a request's body.
+ * Reads a request's body. It is refused with 413 above the limit, with 415 for an unknown `Content-Encoding`, with 400
+ * when it is broken.
  * @param limit greatest length in bytes, after decoding
- * @throws BodyRefused 413 above the limit, 415 for an unknown `Content-Encoding`, 400 for a broken body
  */
-export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
+export function readBody(req: IncomingMessage, limit: number, taker: BodyTaker): void {
   const encoding = req.headers['content-encoding']?.trim().toLowerCase();
-  if (encoding === undefined || encoding === 'identity')
-    return collect(req, limit, req.headers['content-length']);
+  if (encoding === undefined || encoding === 'identity') {
+    collect(req, limit, req.headers['content-length'], taker);
+    return;
+  }
   const open = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
-  if (open === undefined)
-    return Promise.reject(new BodyRefused(415, `Unsupported Content-Encoding: ${encoding}`));
-  const decoder = open() as unknown as Transform;
+  if (open === undefined) taker.onRefused(new BodyRefused(415, `Unsupported Content-Encoding: ${encoding}`));
+  else decode(req, open() as unknown as Transform, limit, taker);
+}
+
+function decode(req: IncomingMessage, decoder: Transform, limit: number, taker: BodyTaker): void {
+  const stop = (): void => {
+    req.unpipe(decoder);
+    decoder.destroy();
+  };
   // A connection that breaks does not end what it is piped into.
   req.on('close', () => {
     if (!req.complete) decoder.destroy();
   });
-  return collect(req.pipe(decoder), limit, undefined).finally(() => {
-    req.unpipe(decoder);
-    decoder.destroy();
+  collect(req.pipe(decoder), limit, undefined, {
+    onBody: (body) => {
+      stop();
+      taker.onBody(body);
+    },
+    onRefused: (error) => {
+      stop();
+      taker.onRefused(error);
+    },
   });
 }
 
@@ -57,35 +76,38 @@ export function discardBody(req: IncomingMessage): void {
   req.once('close', () => clearTimeout(timer));
 }
 
-function collect(stream: Readable, limit: number, announced: string | undefined): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    let body: BodyCollector;
+function collect(stream: Readable, limit: number, announced: string | undefined, taker: BodyTaker): void {
+  let body: BodyCollector;
+  try {
+    body = new BodyCollector(limit, announced);
+  } catch {
+    taker.onRefused(tooLarge(limit));
+    return;
+  }
+  let ended = false;
+  const refuse = (error: BodyRefused): void => {
+    ended = true;
+    stream.off('data', onData);
+    taker.onRefused(error);
+  };
+  const onData = (chunk: Buffer): void => {
     try {
-      body = new BodyCollector(limit, announced);
+      body.push(chunk);
     } catch {
-      reject(tooLarge(limit));
-      return;
+      refuse(tooLarge(limit));
     }
-    const onData = (chunk: Buffer): void => {
-      try {
-        body.push(chunk);
-      } catch (error) {
-        stream.off('data', onData);
-        reject(error instanceof TransportError ? tooLarge(limit) : error);
-      }
-    };
-    stream.on('data', onData);
-    let ended = false;
-    stream.on('end', () => {
-      ended = true;
-      resolve(body.take());
-    });
-    stream.on('error', (error) =>
-      reject(new BodyRefused(400, `The body could not be read: ${error.message}`)),
-    );
-    stream.on('close', () => {
-      if (!ended) reject(new BodyRefused(400, 'The body ended too early'));
-    });
+  };
+  stream.on('data', onData);
+  stream.on('end', () => {
+    if (ended) return;
+    ended = true;
+    taker.onBody(body.take());
+  });
+  stream.on('error', (error) => {
+    if (!ended) refuse(new BodyRefused(400, `The body could not be read: ${error.message}`));
+  });
+  stream.on('close', () => {
+    if (!ended) refuse(new BodyRefused(400, 'The body ended too early'));
   });
 }
 

@@ -9,33 +9,16 @@ import Fastify, {
 import type { Inbound } from '../eras/index.js';
 import { principalOf } from '../exchange/digest.js';
 import { CODE } from '../exchange/errors.js';
-import type { RouteService } from '../exchange/route-service.js';
 import type { Ticker } from '../exchange/ticker.js';
 import type { ForwardedHeaders } from '../exchange/types.js';
-import {
-  type Batch,
-  errorRope,
-  type Frame,
-  FrameError,
-  PARSE_ERROR,
-  parseBody,
-  toValidUtf8,
-} from '../jsonrpc/index.js';
-import { Answer } from '../transports/answer.js';
+import { errorRope } from '../jsonrpc/index.js';
+import { Answer, NO_HEADERS } from '../transports/answer.js';
 import type { HttpCall } from '../transports/inbound-call.js';
 import { readMcpHeaders } from '../transports/mcp-headers.js';
-import { BodyRefused, discardBody, readBody } from './body.js';
 import { refuseBrokenRequest } from './broken-request.js';
-import { isJson } from './media-type.js';
+import type { Endpoint } from './endpoint.js';
 import type { RequestGuard } from './origins.js';
-
-/** A route as the HTTP server knows it. */
-export interface Endpoint {
-  readonly service: RouteService;
-  readonly inbounds: readonly Inbound[];
-  /** Whether the caller's credentials go on to the backend. */
-  readonly forwardAuthorization: boolean;
-}
+import { Post } from './post.js';
 
 export interface HttpServerOptions {
   readonly endpoints: readonly Endpoint[];
@@ -54,7 +37,6 @@ const MAX_HEADER_BYTES = 64 * 1024;
 /** Longer than that of the balancers in common use, so that it is never the gateway that closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const ALLOWED_METHODS = { allow: 'GET, POST, DELETE, OPTIONS' };
-const NO_HEADERS: Readonly<Record<string, string>> = {};
 
 /** The HTTP server in front of the routes: guards first, then one MCP endpoint per route, and the health check. */
 export class HttpServer {
@@ -143,86 +125,52 @@ export class HttpServer {
         // Taken over before Fastify looks at the body, which is read here as bytes whatever its type.
         onRequest: (request, reply) => {
           reply.hijack();
-          this.#handle(endpoint, request, reply).catch(onFault);
+          this.#handle(endpoint, request, reply);
         },
         handler: () => {},
       });
     }
   }
 
-  async #handle(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { ticker, keepAliveMs, onFault } = this.#options;
+  #handle(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): void {
     const req = request.raw;
     const extra =
       req.headers.origin === undefined ? NO_HEADERS : (reply.getHeaders() as Record<string, string>);
-    const answer = new Answer(req, reply.raw, extra, { ticker, keepAliveMs });
+    const answer = new Answer(req, reply.raw, extra, this.#options);
+    if (this.#closing) {
+      answer.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
+        connection: 'close',
+        'retry-after': '1',
+      });
+      return;
+    }
+    const call = callOf(endpoint, req, answer);
     try {
-      if (this.#closing) {
-        answer.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
-          connection: 'close',
-          'retry-after': '1',
-        });
-      } else await this.#dispatch(endpoint, req, answer);
+      if (req.method === 'POST') new Post(endpoint, req, call, this.#fault).take(this.#options.bodyBytes);
+      else this.#other(endpoint, req, call)?.catch((error) => this.#fault(error, call));
     } catch (error) {
-      onFault(error);
-      answer.end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
+      this.#fault(error, call);
     }
   }
 
-  async #dispatch(endpoint: Endpoint, req: IncomingMessage, answer: Answer): Promise<void> {
-    const { service, inbounds } = endpoint;
-    const { method } = req;
-    const call = callOf(endpoint, req, answer);
+  /** Requests of other methods than POST. */
+  #other({ service, inbounds }: Endpoint, { method }: IncomingMessage, call: HttpCall): Promise<void> | void {
     if (method === 'GET' || method === 'DELETE') {
       const inbound =
         inbounds.find((candidate) => candidate.claimsOther(call)) ?? (inbounds.at(-1) as Inbound);
-      if (method === 'GET') await inbound.get(service, call);
-      else await inbound.delete(service, call);
-      return;
+      return method === 'GET' ? inbound.get(service, call) : inbound.delete(service, call);
     }
-    if (method === 'OPTIONS') {
-      answer.endEmpty(204, ALLOWED_METHODS);
-      return;
+    if (method === 'OPTIONS') call.answer.endEmpty(204, ALLOWED_METHODS);
+    else {
+      const message = `Method Not Allowed: ${method}`;
+      call.answer.end(405, errorRope(undefined, CODE.server, message), ALLOWED_METHODS);
     }
-    if (method !== 'POST') {
-      answer.end(405, errorRope(undefined, CODE.server, `Method Not Allowed: ${method}`), ALLOWED_METHODS);
-      return;
-    }
-    const body = await this.#readMessage(req, answer);
-    if (body === undefined) return;
-    const inbound =
-      inbounds.find((candidate) => candidate.claimsPost(call, body)) ?? (inbounds.at(-1) as Inbound);
-    if (body.type === 'batch' && inbound !== inbounds.at(-1)) {
-      answer.end(
-        400,
-        errorRope(undefined, CODE.invalidRequest, 'Invalid Request: batches exist in 2025-03-26 alone'),
-      );
-      return;
-    }
-    await inbound.post(service, call, body);
   }
 
-  async #readMessage(req: IncomingMessage, answer: Answer): Promise<Frame | Batch | undefined> {
-    const type = req.headers['content-type'];
-    if (type !== undefined && !isJson(type)) {
-      answer.end(
-        415,
-        errorRope(undefined, CODE.server, 'Unsupported Media Type: Content-Type must be application/json'),
-      );
-      return undefined;
-    }
-    try {
-      return readMessage(await readBody(req, this.#options.bodyBytes));
-    } catch (error) {
-      if (error instanceof BodyRefused) {
-        answer.end(error.status, errorRope(undefined, CODE.server, error.message));
-        discardBody(req);
-      } else if (error instanceof FrameError) {
-        answer.end(400, errorRope(error.id, error.code, error.message));
-      } else throw error;
-      return undefined;
-    }
-  }
+  readonly #fault = (error: unknown, { answer }: HttpCall): void => {
+    this.#options.onFault(error);
+    answer.end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
+  };
 }
 
 function callOf(endpoint: Endpoint, req: IncomingMessage, answer: Answer): HttpCall {
@@ -240,15 +188,6 @@ function callOf(endpoint: Endpoint, req: IncomingMessage, answer: Answer): HttpC
     answer,
     lastEventId: typeof lastEventId === 'string' ? lastEventId : undefined,
   };
-}
-
-/** @throws FrameError */
-function readMessage(body: Buffer): Frame | Batch {
-  const { bytes, replaced } = toValidUtf8(body);
-  const message = parseBody(bytes);
-  if (!replaced) return message;
-  const id = message.type === 'request' ? message.id : undefined;
-  throw new FrameError(PARSE_ERROR, 'Parse error: the body is not UTF-8', id);
 }
 
 function sendError(reply: FastifyReply, status: number, code: number, message: string): void {

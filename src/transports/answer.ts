@@ -12,6 +12,9 @@ export interface AnswerOptions {
 
 type Headers = Readonly<Record<string, string>>;
 
+/** No headers beside the answer's own. */
+export const NO_HEADERS: Headers = {};
+
 /** Above this, a reader counts as slow and the writer is asked to wait. */
 const SLOW_ABOVE_BYTES = 256 * 1024;
 /** Pieces of one message up to this size go out in one write. */
@@ -140,12 +143,9 @@ export class Answer implements Ticking {
     }
     this.#status = status;
     this.#finish();
-    const all: Record<string, string | number> = {
-      'content-type': 'application/json',
-      'content-length': message.byteLength,
-      'cache-control': 'no-store',
-    };
-    this.#res.writeHead(status, Object.assign(all, this.#extra, headers));
+    const length = String(message.byteLength);
+    const own = ['content-type', 'application/json', 'content-length', length, 'cache-control', 'no-store'];
+    this.#res.writeHead(status, this.#withExtra(own, headers));
     // A string goes out in one write with the headers; latin1 keeps every byte as it is.
     if (message.byteLength <= SINGLE_WRITE_UP_TO) this.#res.end(message.toLatin1(), 'latin1');
     else {
@@ -174,6 +174,14 @@ export class Answer implements Ticking {
     this.#finish();
     if (!streaming) this.#res.writeHead(status, { 'content-length': '0', ...this.#extra, ...headers });
     this.#res.end();
+  }
+
+  /** Headers as a list, which is what node writes fastest; a name that comes again replaces what it was before. */
+  #withExtra(own: string[], headers: Headers | undefined): string[] {
+    if (this.#extra === NO_HEADERS && headers === undefined) return own;
+    const all: Record<string, string> = {};
+    for (let i = 0; i < own.length; i += 2) all[own[i] as string] = own[i + 1] as string;
+    return Object.entries(Object.assign(all, this.#extra, headers)).flat();
   }
 
   #open(headers?: Headers): void {
