@@ -21,6 +21,19 @@ export interface StreamableHttpOptions {
   readonly onQuirk?: (what: string) => void;
 }
 
+/** Both types, in this order and spelling: some servers compare the header with exactly this text. */
+const ACCEPT = 'application/json, text/event-stream';
+/** For the few that want the stream first. */
+const ACCEPT_STREAM_FIRST = 'text/event-stream, application/json';
+/** Headers of every POST, name and value in turn. */
+export const POST_HEADERS: readonly string[] = [
+  'content-type',
+  'application/json',
+  'accept',
+  ACCEPT,
+  'accept-encoding',
+  'identity',
+];
 /** Bodies up to this size go out as one buffer. */
 const SINGLE_BUFFER_UP_TO = 64 * 1024;
 const GONE: ReadonlySet<number> = new Set([404, 405, 410]);
@@ -33,6 +46,7 @@ export class StreamableHttpTransport {
   /** Where the endpoint is now: a redirect that led to an answer is remembered until it leads nowhere. */
   path: string;
   readonly #configuredPath: string;
+  #streamFirst = false;
 
   constructor(options: StreamableHttpOptions) {
     const url = new URL(options.url);
@@ -56,6 +70,7 @@ export class StreamableHttpTransport {
     const { hostHeader, headers: fixed } = this.options;
     const all = fixed.length === 0 ? [...headers] : [...headers, ...fixed];
     if (hostHeader !== undefined) all.push('host', hostHeader);
+    if (this.#streamFirst) replace(all, ACCEPT, ACCEPT_STREAM_FIRST);
     const transfer = new Transfer(this, method, all, outgoingBody(body, all), sink);
     transfer.start();
     return transfer;
@@ -74,6 +89,20 @@ export class StreamableHttpTransport {
     return false;
   }
 
+  /**
+   * Learns from a 406 which order of media types the backend wants.
+   * @param headers of the request, to be sent again with the other order
+   * @returns false when both have been tried
+   */
+  learnAccept(headers: string[]): boolean {
+    if (replace(headers, ACCEPT, ACCEPT_STREAM_FIRST)) {
+      this.#streamFirst = true;
+      return true;
+    }
+    if (headers.includes(ACCEPT_STREAM_FIRST)) this.#streamFirst = false;
+    return false;
+  }
+
   /** Ends every connection, also those in use. */
   async close(): Promise<void> {
     await this.connections.destroy();
@@ -85,4 +114,10 @@ function outgoingBody(body: Rope | undefined, headers: string[]): Buffer | Buffe
   if (body.byteLength <= SINGLE_BUFFER_UP_TO) return body.toBuffer();
   headers.push('content-length', String(body.byteLength));
   return [...body.pieces];
+}
+
+function replace(headers: string[], value: string, by: string): boolean {
+  const index = headers.indexOf(value);
+  if (index !== -1) headers[index] = by;
+  return index !== -1;
 }

@@ -112,11 +112,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking 
   }
 
   #begin(status: number, headers: ResponseHeaders): void {
-    const { method, path } = this.#request;
-    if (this.#transport.learnPath(method, path, status)) {
-      this.#redirected = this.#transport.path;
-      return;
-    }
+    if (this.#isToBeSentAgain(status)) return;
     try {
       this.#reader = openBody(status, headers, this);
     } catch (error) {
@@ -157,6 +153,14 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking 
     const failure = this.#failure();
     if (failure === 'unanswered') this.#transport.connections.replace(this.#pool);
     this.#close(transportErrorFrom(error, failure));
+  }
+
+  /** Whether the answer teaches the transport how to ask, and it is to ask so at once: nothing was carried out. */
+  #isToBeSentAgain(status: number): boolean {
+    const { method, path, headers } = this.#request;
+    if (this.#transport.learnPath(method, path, status)) this.#redirected = this.#transport.path;
+    else if (status === 406 && this.#transport.learnAccept(headers as string[])) this.#redirected = path;
+    return this.#redirected !== undefined;
   }
 
   /** What it means that the connection is gone now. A request is given its connection as it is written. */

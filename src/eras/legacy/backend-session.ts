@@ -17,7 +17,7 @@ import {
   resultRope,
 } from '../../jsonrpc/index.js';
 import { NO_ID, RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
-import type { ResponseHeaders } from '../../transports/streamable-http.js';
+import { POST_HEADERS, type ResponseHeaders } from '../../transports/streamable-http.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendFeed } from './feed.js';
 import type { InitializeInfo } from './handshake.js';
@@ -89,7 +89,7 @@ export class BackendSession {
 
   /** Headers of a POST on this session, name and value in turn. */
   headers(forwarded: ForwardedHeaders): string[] {
-    const headers = [...this.backend.postHeaders, ...this.#headers];
+    const headers = [...POST_HEADERS, ...this.#headers];
     pushForwarded(headers, forwarded);
     const { cookies } = this;
     if (cookies !== undefined) headers.push('cookie', cookies);

@@ -5,11 +5,6 @@ import type { AnswerSink, StreamableHttpTransport } from '../../transports/strea
 import type { InitializeInfo } from './handshake.js';
 import { NEWEST_LEGACY } from './revisions.js';
 
-/** Both types, in this order and spelling: some servers compare the header with exactly this text. */
-const ACCEPT = 'application/json, text/event-stream';
-/** For the few that want the stream first. */
-const ACCEPT_OTHER_ORDER = 'text/event-stream, application/json';
-
 /** How long a backend may take over the end of a session. */
 const DELETE_MS = 3_000;
 const REMEMBERED_INFOS = 100;
@@ -26,7 +21,6 @@ export class LegacyBackend {
   hasNoFeed = false;
   /** Newest revision that the backend lets through to its own negotiation. */
   newestRevision: Revision = NEWEST_LEGACY;
-  #accept = ACCEPT;
   readonly #infos = new LRUCache<string, InitializeInfo>({ max: REMEMBERED_INFOS });
 
   constructor(name: string, transport: StreamableHttpTransport, ticker: Ticker, handshakeMs: number) {
@@ -34,18 +28,6 @@ export class LegacyBackend {
     this.transport = transport;
     this.ticker = ticker;
     this.handshakeMs = handshakeMs;
-    this.postHeaders = postHeaders(ACCEPT);
-  }
-
-  /** Headers of every POST, name and value in turn. */
-  postHeaders: readonly string[];
-
-  /** After a 406: takes the other order of media types; false when both have been tried. */
-  turnAccept(): boolean {
-    if (this.#accept !== ACCEPT) return false;
-    this.#accept = ACCEPT_OTHER_ORDER;
-    this.postHeaders = postHeaders(this.#accept);
-    return true;
   }
 
   /** One object for equal answers: thousands of sessions are told the same. */
@@ -72,8 +54,4 @@ export class LegacyBackend {
       }, DELETE_MS);
     });
   }
-}
-
-function postHeaders(accept: string): readonly string[] {
-  return ['content-type', 'application/json', 'accept', accept, 'accept-encoding', 'identity'];
 }

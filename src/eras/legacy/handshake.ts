@@ -12,6 +12,7 @@ import {
   textOf,
 } from '../../jsonrpc/index.js';
 import { RpcCall, type RpcReply } from '../../transports/rpc-call.js';
+import { POST_HEADERS } from '../../transports/streamable-http.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendSession, pushForwarded } from './backend-session.js';
 import { LEGACY_REVISIONS, NEWEST_LEGACY } from './revisions.js';
@@ -84,7 +85,7 @@ function initialize(
     .push(',"clientInfo":')
     .push(params.clientInfo)
     .push('}');
-  const headers = [...backend.postHeaders];
+  const headers = [...POST_HEADERS];
   pushForwarded(headers, params.forwarded);
   const rpc = new RpcCall('0', backend.ticker, { onNotification() {}, onRequest() {} });
   const timer = setTimeout(

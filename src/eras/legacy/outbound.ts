@@ -242,10 +242,6 @@ export class LegacyOutbound implements Outbound {
       session.drop();
       throw badGateway(`${this.#backend.name} does not know the session that it has just opened`);
     }
-    if (reply.kind === 'no-answer' || (reply.kind === 'answer' && reply.frame.type === 'error')) {
-      if (reply.status === 406 && attempt === 0) return this.#backend.turnAccept();
-    }
-    // Nothing was sent: the connection never came about. The pool may have held a socket that was closed meanwhile.
     return false;
   }
 

@@ -38,7 +38,7 @@ import {
 } from '../../jsonrpc/index.js';
 import { noAnswerError } from '../../transports/no-answer.js';
 import { RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
-import type { StreamableHttpTransport } from '../../transports/streamable-http.js';
+import { POST_HEADERS, type StreamableHttpTransport } from '../../transports/streamable-http.js';
 import { ModernAffinity } from './affinity.js';
 import { ModernUpstream } from './changes.js';
 import { neutralResult } from './codec.js';
@@ -62,14 +62,6 @@ export interface ModernOutboundOptions {
   readonly onChange: (change: Change) => void;
 }
 
-const ACCEPT = [
-  'content-type',
-  'application/json',
-  'accept',
-  'application/json, text/event-stream',
-  'accept-encoding',
-  'identity',
-];
 const EMPTY = Buffer.from('{}');
 const NO_TOOLS: ToolMap = new Map();
 const NO_NOTES: RpcListener = { onNotification() {}, onRequest() {} };
@@ -261,7 +253,7 @@ export class ModernOutbound implements Outbound {
 
   #headers(caller: Caller, method: string, name: string | undefined): string[] {
     const headers = [
-      ...ACCEPT,
+      ...POST_HEADERS,
       'mcp-protocol-version',
       MODERN_VERSION,
       'mcp-method',

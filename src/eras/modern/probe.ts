@@ -3,7 +3,7 @@ import type { Ticker } from '../../exchange/ticker.js';
 import type { ForwardedHeaders } from '../../exchange/types.js';
 import { elementsOf, getMember, type JsonNode, Rope, requestRope, stringOf } from '../../jsonrpc/index.js';
 import { RpcCall, type RpcReply } from '../../transports/rpc-call.js';
-import type { StreamableHttpTransport } from '../../transports/streamable-http.js';
+import { POST_HEADERS, type StreamableHttpTransport } from '../../transports/streamable-http.js';
 import { META, MODERN_CODE, MODERN_VERSION } from './names.js';
 
 /** What `server/discover` tells of the era of a backend. */
@@ -48,15 +48,7 @@ export async function probe(options: ProbeOptions): Promise<ProbeAnswer> {
 async function discover(options: ProbeOptions): Promise<RpcReply> {
   const { transport, ticker, ownInfo, timeoutMs, forwarded } = options;
   const meta = `"${META.protocolVersion}":"${MODERN_VERSION}","${META.clientInfo}":${ownInfo},"${META.clientCapabilities}":{}`;
-  const headers = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream'];
-  headers.push(
-    'accept-encoding',
-    'identity',
-    'mcp-protocol-version',
-    MODERN_VERSION,
-    'mcp-method',
-    'server/discover',
-  );
+  const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION, 'mcp-method', 'server/discover'];
   if (forwarded.authorization !== undefined) headers.push('authorization', forwarded.authorization);
   const id = '"eragate-probe"';
   const rpc = new RpcCall(id, ticker, { onNotification() {}, onRequest() {} });
