@@ -33,13 +33,18 @@ export interface RouteOptions {
 const LASTING: ReadonlySet<string> = new Set(['subscriptions/listen']);
 const REMEMBERED_DESCRIPTIONS = 200;
 
+interface KnownDescription {
+  readonly description: ServerDescription;
+  readonly at: number;
+}
+
 /** A route at run time: one backend behind one path. */
 export class Route implements RouteService, Ticking {
   place = NOWHERE;
   readonly path: string;
   readonly #options: RouteOptions;
   readonly #inFlight = new Bag<Exchange>();
-  readonly #descriptions = new LRUCache<string, ServerDescription>({ max: REMEMBERED_DESCRIPTIONS });
+  readonly #descriptions = new LRUCache<string, KnownDescription>({ max: REMEMBERED_DESCRIPTIONS });
   #listeners = 0;
   #onIdle: (() => void) | undefined;
 
@@ -93,15 +98,23 @@ export class Route implements RouteService, Ticking {
 
   async describe(caller: Caller): Promise<ServerDescription> {
     const key = `${caller.era} ${caller.principal} ${caller.capabilities.key}`;
+    // A client with a session is attached to its side of the backend by being asked for.
+    const known = caller.session === undefined ? this.#descriptions.get(key) : undefined;
+    const age = known === undefined ? 0 : performance.now() - known.at;
+    // A backend that says how long its description is good for need not be asked again before then.
+    if (known !== undefined && age < known.description.ttlMs) {
+      return { ...known.description, ttlMs: Math.floor(known.description.ttlMs - age) };
+    }
     try {
       const description = await this.#withTarget(caller, (outbound) => outbound.describe(caller));
-      this.#descriptions.set(key, description);
+      this.#descriptions.set(key, { description, at: performance.now() });
       return description;
     } catch (error) {
-      const known = this.#descriptions.get(key);
       const outcome = this.#failure(error);
       // A backend that is down for a while does not change what it is; challenges are for the client.
-      if (known !== undefined && caller.session === undefined && isDown(outcome)) return known;
+      if (known !== undefined && isDown(outcome)) {
+        return { ...known.description, ttlMs: 0 };
+      }
       throw new ExchangeError(outcome);
     }
   }

@@ -279,6 +279,7 @@ async function discover(route: RouteService, exchange: Exchange): Promise<Outcom
     const outcome = ownResult(bytes, scanJson(bytes, 2));
     outcome.edits.set('supportedVersions', versions);
     outcome.edits.set('capabilities', description.capabilities);
+    outcome.edits.set('ttlMs', String(description.ttlMs));
     return { ...outcome, dress: 'modern' };
   }
   const { capabilities, instructions, serverInfo } = description;

@@ -138,7 +138,7 @@ export class ModernOutbound implements Outbound {
       capabilities: statedCapabilities(bytes, getMember(bytes, result, 'capabilities')),
       serverInfo: serverInfo?.kind === 'object' ? textOf(bytes, serverInfo) : undefined,
       instructions: instructions?.kind === 'string' ? textOf(bytes, instructions) : undefined,
-      ttlMs: ttl?.kind === 'number' ? Number(textOf(bytes, ttl)) : 0,
+      ttlMs: validTtl(bytes, ttl),
       result: bytes.subarray(result.start, result.end),
     };
   }
@@ -399,11 +399,17 @@ export class ModernOutbound implements Outbound {
   }
 }
 
+/** A time to live in milliseconds; 0 for what is none. */
+function validTtl(bytes: Buffer, node: JsonNode | undefined): number {
+  const ttlMs = node?.kind === 'number' ? Number(textOf(bytes, node)) : 0;
+  return Number.isSafeInteger(ttlMs) && ttlMs > 0 ? ttlMs : 0;
+}
+
 /** What a complete result says of how long it may be kept (server/utilities/caching). */
 function freshnessOf(bytes: Buffer, result: JsonNode, caller: Caller): Freshness | undefined {
   const ttl = getMember(bytes, result, 'ttlMs');
-  const ttlMs = ttl?.kind === 'number' ? Number(textOf(bytes, ttl)) : 0;
-  if (!Number.isSafeInteger(ttlMs) || ttlMs <= 0) return undefined;
+  const ttlMs = validTtl(bytes, ttl);
+  if (ttlMs === 0) return undefined;
   const type = getMember(bytes, result, 'resultType');
   if (type !== undefined && stringOf(bytes, type) !== 'complete') return undefined;
   const scope = stringOf(bytes, getMember(bytes, result, 'cacheScope'));
