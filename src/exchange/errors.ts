@@ -33,6 +33,14 @@ export class QuestionRefused extends Error {
   }
 }
 
+/** The server took its question back: it waits for no answer, and is to get none (basic/utilities/cancellation). */
+export class QuestionWithdrawn extends Error {
+  constructor() {
+    super('the server took the question back');
+    this.name = 'QuestionWithdrawn';
+  }
+}
+
 /** The backend cannot be reached, or answered something that is not MCP: nobody's request is at fault. */
 export function badGateway(what: string, status = 502): ExchangeError {
   return new ExchangeError(ownError({ code: CODE.internal, message: what, status }));

@@ -1,5 +1,5 @@
 import { changeNotification, listChange, resourceUpdate } from '../../exchange/changes.js';
-import { CODE, QuestionRefused } from '../../exchange/errors.js';
+import { CODE, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
 import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
 import type {
   BackendAffinity,
@@ -179,6 +179,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     this.#client.channel.ask({ id, method, params, bytes: bytes.subarray(root.start, root.end) }).then(
       (answer) => session.answer(id, answer, this.#forwarded),
       (error: Error) => {
+        if (error instanceof QuestionWithdrawn) return;
         const code = error instanceof QuestionRefused ? error.code : CODE.internal;
         session.refuse(id, error.message, this.#forwarded, code);
       },

@@ -1,7 +1,9 @@
+import { QuestionRefused } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { Channel, Answer as ClientAnswer, Question, ServerMessage } from '../../exchange/types.js';
 import { notificationRope, type RequestId, Rope } from '../../jsonrpc/index.js';
 import type { Answer } from '../../transports/answer.js';
+import { undeclared } from './client-capabilities.js';
 import type { LegacyClientSession } from './client-session.js';
 import { adaptQuestion, type UrlElicitation } from './questions.js';
 import { featuresFor } from './revisions.js';
@@ -24,7 +26,7 @@ export class CallChannel implements Channel {
   }
 
   notify(message: ServerMessage): boolean {
-    return this.#answer.event(new Rope().push(message.bytes));
+    return this.#session.notify(message, this.#answer);
   }
 
   onDrain(resume: () => void): void {
@@ -33,7 +35,7 @@ export class CallChannel implements Channel {
 
   async ask(asked: Question): Promise<ClientAnswer> {
     const exchange = this.#exchange;
-    const question = exchange.notes.backendEra === 'legacy' ? asked : this.#adapt(asked);
+    const question = exchange.notes.backendEra === 'legacy' ? asked : this.#translate(asked);
     this.#open ??= new Set();
     this.#open.add(question.id);
     if (this.#open.size === 1) exchange.park();
@@ -47,18 +49,19 @@ export class CallChannel implements Channel {
 
   /** The call is over: what is still asked is taken back, and pages that were to be visited are done with. */
   finish(): void {
-    for (const id of this.#open ?? []) {
-      if (!this.#session.withdraw(id)) continue;
-      const params = new Rope().push(`{"requestId":${id},"reason":"the call has ended"}`);
-      this.#answer.event(notificationRope('notifications/cancelled', params));
-    }
+    for (const id of this.#open ?? []) this.#session.withdraw(id, 'the call has ended');
     for (const { elicitationId } of this.#elicitations ?? []) {
       const params = new Rope().push(`{"elicitationId":${JSON.stringify(elicitationId)}}`);
       this.#answer.event(notificationRope('notifications/elicitation/complete', params));
     }
   }
 
-  #adapt(asked: Question): Question {
+  /** @throws QuestionRefused */
+  #translate(asked: Question): Question {
+    const lacking = undeclared(asked, this.#session.facts.neutralCapabilities);
+    if (lacking !== undefined) throw new QuestionRefused(`the client did not declare ${lacking}`);
+    // The server's next round has nobody to ask any more, and its outcome nobody to read it.
+    this.#answer.onGone(() => this.#exchange.cancel('the client closed the response stream'));
     const { question, elicitation } = adaptQuestion(asked, featuresFor(this.#session.facts.revision));
     if (elicitation !== undefined) {
       this.#elicitations ??= [];

@@ -1,5 +1,5 @@
 import { isChange } from '../../exchange/changes.js';
-import { CODE, cancelled, QuestionRefused } from '../../exchange/errors.js';
+import { CODE, cancelled, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
 import type { Exchange, Params } from '../../exchange/exchange.js';
 import { serverMessageFor, wholeOf } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
@@ -111,7 +111,7 @@ export class LegacyCall implements RpcListener {
       const features = featuresFor(this.#session.info.revision);
       this.#session.answer(frame.id, answerFor(frame.method, answer, features), forwarded);
     } catch (error) {
-      if (this.#done) return;
+      if (this.#done || error instanceof QuestionWithdrawn) return;
       const code = error instanceof QuestionRefused ? error.code : CODE.internal;
       this.#session.refuse(frame.id, (error as Error).message, forwarded, code);
     }

@@ -1,8 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import { readCapabilities } from '../../exchange/digest.js';
 import { isRecord } from '../../exchange/record.js';
-import type { ClientCapabilities, Revision } from '../../exchange/types.js';
-import { type Edits, Rope, scanJson, writeObject } from '../../jsonrpc/index.js';
+import type { ClientCapabilities, Question, Revision } from '../../exchange/types.js';
+import {
+  type Edits,
+  getMember,
+  type JsonNode,
+  Rope,
+  scanJson,
+  stringOf,
+  writeObject,
+} from '../../jsonrpc/index.js';
 import { featuresFor, type RevisionFeatures } from './revisions.js';
 
 const REMEMBERED = 1_000;
@@ -53,4 +61,35 @@ function modesOf(
     ...(form ? { form: elicitation['form'] ?? {} } : {}),
     ...(url ? { url: elicitation['url'] } : {}),
   });
+}
+
+type Reader = (key: string) => JsonNode | undefined;
+
+/** The capability that a question needs, with the one within it that it may need beside. */
+const NEEDED: Readonly<Record<string, (bytes: Buffer, member: Reader) => readonly string[]>> = {
+  'elicitation/create': (bytes, member) => [
+    'elicitation',
+    stringOf(bytes, member('mode')) === 'url' ? 'url' : 'form',
+  ],
+  'sampling/createMessage': (_bytes, member) =>
+    member('tools') === undefined && member('toolChoice') === undefined
+      ? ['sampling']
+      : ['sampling', 'tools'],
+  'roots/list': () => ['roots'],
+};
+
+/**
+ * The capability that a client would have to declare to be asked something; undefined when it did.
+ * @param neutral what it declared, in the neutral form
+ */
+export function undeclared(question: Question, neutral: ClientCapabilities): string | undefined {
+  const { method, bytes, params } = question;
+  const member: Reader = (key) => (params === undefined ? undefined : getMember(bytes, params, key));
+  const path = NEEDED[method]?.(bytes, member) ?? [];
+  let declared: unknown = neutral.value;
+  for (const key of path) {
+    declared = isRecord(declared) ? declared[key] : undefined;
+    if (!isRecord(declared)) return path.join('.');
+  }
+  return undefined;
 }

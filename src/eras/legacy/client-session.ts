@@ -1,4 +1,4 @@
-import { CODE, QuestionRefused } from '../../exchange/errors.js';
+import { QuestionRefused } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type {
   BackendAffinity,
@@ -17,6 +17,7 @@ import type {
 } from '../../exchange/types.js';
 import { type ErrorFrame, type RequestId, type ResultFrame, Rope } from '../../jsonrpc/index.js';
 import type { Answer } from '../../transports/answer.js';
+import { ClientQuestions } from './client-questions.js';
 
 /** What the sealed session id holds: all that a process needs to serve a session that it has never seen. */
 export interface SessionFacts {
@@ -34,15 +35,6 @@ export interface SessionFacts {
 
 /** Renewed credentials that are remembered; older ones are tried on the backend again. */
 const MAX_RENEWALS = 8;
-
-interface PendingQuestion {
-  readonly resolve: (answer: ClientAnswer) => void;
-  readonly reject: (error: Error) => void;
-  readonly timer: NodeJS.Timeout;
-}
-
-/** Questions that a client has open at a time. */
-const MAX_QUESTIONS = 1_000;
 
 /** Which capability a server request needs; requests that are not listed are passed on unasked. */
 const NEEDS: Readonly<Record<string, string>> = {
@@ -63,7 +55,7 @@ export class LegacyClientSession implements ClientSession {
   #principals: Set<Principal> | undefined;
   #stream: Answer | undefined;
   #inFlight: Map<RequestId, Exchange> | undefined;
-  #questions: Map<RequestId, PendingQuestion> | undefined;
+  #questions: ClientQuestions | undefined;
 
   /** @param questionMs the time that a person has for an answer, in milliseconds */
   constructor(facts: SessionFacts, questionMs: number) {
@@ -163,23 +155,11 @@ export class LegacyClientSession implements ClientSession {
     if (needed !== undefined && !(needed in this.facts.capabilities.value)) {
       return Promise.reject(new QuestionRefused(`the client did not declare ${needed}`));
     }
-    if (stream === undefined || !stream.takesEvents) {
+    if (stream === undefined || !stream.takesEvents || stream.done) {
       return Promise.reject(new QuestionRefused('the client holds no stream that could carry the request'));
     }
-    if ((this.#questions?.size ?? 0) >= MAX_QUESTIONS) {
-      return Promise.reject(
-        new QuestionRefused(`limit of ${MAX_QUESTIONS} open questions reached`, CODE.internal),
-      );
-    }
-    return new Promise((resolve, reject) => {
-      this.#questions ??= new Map();
-      const timer = setTimeout(
-        () => this.withdraw(question.id, 'Request timed out'),
-        this.#questionMs,
-      ).unref();
-      this.#questions.set(question.id, { resolve, reject, timer });
-      stream.event(new Rope().push(question.bytes));
-    });
+    this.#questions ??= new ClientQuestions(this.#questionMs, () => this.#stream);
+    return this.#questions.ask(question, stream);
   }
 
   /**
@@ -194,40 +174,26 @@ export class LegacyClientSession implements ClientSession {
 
   /** Takes the client's answer to a server request; one that nobody waits for is dropped. */
   answer(frame: ResultFrame | ErrorFrame): void {
-    if (frame.id === undefined) return;
-    const pending = this.#questions?.get(frame.id);
-    if (pending === undefined) return;
-    this.#forget(frame.id);
-    const { bytes } = frame;
-    const node = frame.type === 'result' ? frame.result : frame.error;
-    const text = bytes.subarray(node.start, node.end);
-    pending.resolve(frame.type === 'result' ? { result: text } : { error: text });
+    this.#questions?.answer(frame);
   }
 
-  /**
-   * Stops waiting for the answer to a question.
-   * @returns false when nobody waited for it
-   */
-  withdraw(id: RequestId, reason = 'the call has ended'): boolean {
-    const pending = this.#questions?.get(id);
-    if (pending === undefined) return false;
-    this.#forget(id);
-    pending.reject(new QuestionRefused(reason, CODE.notFoundOrTimeout));
-    return true;
+  /** Stops waiting for the answer to a question, and tells the client so. */
+  withdraw(id: RequestId, reason: string): void {
+    this.#questions?.withdraw(id, reason);
+  }
+
+  /** Puts a notification of the server on a stream of the client. */
+  notify(message: ServerMessage, stream: Answer | undefined): boolean {
+    if (message.method === 'notifications/cancelled') this.#questions?.noteCancellation(message);
+    return stream?.event(new Rope().push(message.bytes)) ?? true;
   }
 
   /** Ends what happens on the session. The backend is told by whoever ends the affinity. */
   close(reason: string): void {
     for (const exchange of this.#inFlight?.values() ?? []) exchange.cancel(reason);
-    for (const id of [...(this.#questions?.keys() ?? [])]) this.withdraw(id, reason);
+    this.#questions?.withdrawAll(reason);
     this.#stream?.endEmpty(200);
     this.#stream = undefined;
-  }
-
-  #forget(id: RequestId): void {
-    clearTimeout(this.#questions?.get(id)?.timer);
-    this.#questions?.delete(id);
-    if (this.#questions?.size === 0) this.#questions = undefined;
   }
 }
 
@@ -242,7 +208,7 @@ class SessionChannel implements Channel {
   }
 
   notify(message: ServerMessage): boolean {
-    return this.#stream()?.event(new Rope().push(message.bytes)) ?? true;
+    return this.#session.notify(message, this.#stream());
   }
 
   onDrain(resume: () => void): void {

@@ -1,4 +1,4 @@
-import { CODE, QuestionRefused } from '../../exchange/errors.js';
+import { CODE, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../../exchange/outcome.js';
 import {
@@ -27,6 +27,8 @@ import { requestDigest } from './request-state.js';
 
 /** Questions that come within this time of the first are put to the client together. */
 const GATHER_MS = 25;
+/** Questions that a call has open at a time. */
+const MAX_QUESTIONS = 100;
 
 /** An open HTTP request of the client that wants to know how the call goes on. */
 export interface Waiter {
@@ -107,6 +109,10 @@ export class InteractiveCall implements Channel, Parkable {
     }
     if (this.#outcome !== undefined)
       return Promise.reject(new QuestionRefused('the call has ended', CODE.internal));
+    if (this.#questions.size >= MAX_QUESTIONS) {
+      const message = `limit of ${MAX_QUESTIONS} open questions reached`;
+      return Promise.reject(new QuestionRefused(message, CODE.internal));
+    }
     const lacking = lackingCapabilities(question, this.#exchange.caller.capabilities.value);
     if (lacking !== undefined) {
       // A tool that insists on what its client cannot do cannot be carried out for it.
@@ -235,7 +241,7 @@ export class InteractiveCall implements Channel, Parkable {
     for (const [key, { question, reject }] of this.#questions) {
       if (question.id !== textOf(bytes, id)) continue;
       this.#questions.delete(key);
-      reject(new QuestionRefused('the server took the question back', CODE.internal));
+      reject(new QuestionWithdrawn());
     }
   }
 
