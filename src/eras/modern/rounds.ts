@@ -17,6 +17,7 @@ import {
   stringOf,
   textOf,
 } from '../../jsonrpc/index.js';
+import { questionKind } from './questions.js';
 
 /** Pause before a round that has nothing to ask, growing from round to round (as the official clients pace it). */
 const FIRST_PAUSE_MS = 250;
@@ -81,10 +82,15 @@ export class Rounds {
 
   #read(bytes: Buffer, node: JsonNode | undefined): InputRequest[] {
     if (node === undefined) return [];
+    if (node.kind !== 'object') throw new RoundsFailed("the server's inputRequests are not an object");
     return membersOf(bytes, node).map(({ key, value }) => {
-      const method = stringOf(bytes, getMember(bytes, value, 'method'));
+      const method = value.kind === 'object' ? stringOf(bytes, getMember(bytes, value, 'method')) : undefined;
       if (method === undefined) throw new RoundsFailed(`the server's input request ${key} has no method`);
+      if (questionKind(method) === undefined)
+        throw new RoundsFailed(`the server asks for ${method}, which is no question for a client`);
       const params = getMember(bytes, value, 'params');
+      if (params !== undefined && params.kind !== 'object')
+        throw new RoundsFailed(`the params of the server's input request ${key} are not an object`);
       const id = `"eragate:${this.#nextId()}"` as RequestId;
       const text = params === undefined ? undefined : new Rope().pushSlice(bytes, params.start, params.end);
       const frame = parseFrame(requestRope(id, method, text).toBuffer()) as RequestFrame;
@@ -125,7 +131,11 @@ export class Rounds {
   }
 
   #pause(ms: number): Promise<void> {
-    return abortable(this.#exchange, new Promise((resolve) => setTimeout(resolve, ms)));
+    let timer: NodeJS.Timeout | undefined;
+    const over = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    });
+    return abortable(this.#exchange, over, { leave: () => clearTimeout(timer) });
   }
 }
 
