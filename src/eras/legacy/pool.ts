@@ -66,6 +66,8 @@ export class SessionPool {
   /** In the order of their arrival. */
   readonly #line = new Map<Entry, Place>();
   #count = 0;
+  /** Sessions whose end the backend is being told. */
+  readonly #ending = new Set<Promise<void>>();
   #sweeper: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -126,7 +128,8 @@ export class SessionPool {
     this.#closed = true;
     clearInterval(this.#sweeper);
     for (const entry of this.#line.keys()) this.#remove(entry);
-    await Promise.all([...this.#entries].map((entry) => this.#retire(entry)));
+    for (const entry of this.#entries) this.#retire(entry);
+    await Promise.all(this.#ending);
   }
 
   #start(key: string, use: Use, forwarded: ForwardedHeaders, open: Opener): Entry {
@@ -200,7 +203,7 @@ export class SessionPool {
     if (entry.state === 'waiting') this.#drop(entry);
     else if (session === undefined || entry.state === 'gone') return;
     // Calls that go on after a wait for a person may have brought their number above the limit.
-    else if (entry.use === 'once' || this.#count > this.#options.max) void this.#retire(entry);
+    else if (entry.use === 'once' || this.#count > this.#options.max) this.#retire(entry);
     else {
       session.lastUsedAt = performance.now();
       this.#admit();
@@ -238,7 +241,7 @@ export class SessionPool {
     }
     if (oldest === undefined) return false;
     this.#remove(oldest);
-    void oldest.session?.end(oldest.forwarded);
+    this.#end(oldest);
     return true;
   }
 
@@ -265,10 +268,15 @@ export class SessionPool {
     this.#admit();
   }
 
-  async #retire(entry: Entry): Promise<void> {
+  #retire(entry: Entry): void {
     this.#drop(entry);
-    const session = entry.session ?? (await entry.opening.catch(() => undefined));
-    await session?.end(entry.forwarded);
+    this.#end(entry);
+  }
+
+  #end({ session, opening, forwarded }: Entry): void {
+    const opened = session === undefined ? opening.catch(() => undefined) : Promise.resolve(session);
+    const ended = opened.then((late) => late?.end(forwarded)).finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
   }
 
   #sweep(): void {
@@ -277,7 +285,7 @@ export class SessionPool {
       const { session, holders } = entry;
       if (holders > 0 || session === undefined) continue;
       if (session.lost) this.#drop(entry);
-      else if (session.lastUsedAt < before) void this.#retire(entry);
+      else if (session.lastUsedAt < before) this.#retire(entry);
     }
   }
 }
