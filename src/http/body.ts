@@ -66,14 +66,29 @@ function decode(req: IncomingMessage, decoder: Transform, limit: number, taker: 
 }
 
 /**
- * Reads what is left of a body that was refused, and throws it away: a client that is still sending would see its
- * connection reset, and never the answer. One that goes on for long is cut off.
+ * Answers a request whose body is not wanted, and throws away what is left of it: a client that is still sending would
+ * see its connection reset, and never the answer. For the same reason the answer waits for the end of the body where
+ * the connection ends with it. A body that goes on for long is cut off.
  */
-export function discardBody(req: IncomingMessage): void {
+export function refuseBody(req: IncomingMessage, answer: () => void): void {
   req.resume();
+  let waiting = !req.complete && closesAfterwards(req);
+  if (!waiting) answer();
   if (req.complete) return;
-  const timer = setTimeout(() => req.destroy(), DISCARD_MS).unref();
+  const answerLate = (): void => {
+    if (waiting) answer();
+    waiting = false;
+  };
+  const timer = setTimeout(() => {
+    if (waiting) answerLate();
+    else req.destroy();
+  }, DISCARD_MS).unref();
+  req.once('end', answerLate);
   req.once('close', () => clearTimeout(timer));
+}
+
+function closesAfterwards({ headers, httpVersion }: IncomingMessage): boolean {
+  return httpVersion === '1.0' || /\bclose\b/i.test(headers.connection ?? '');
 }
 
 function collect(stream: Readable, limit: number, announced: string | undefined, taker: BodyTaker): void {

@@ -11,7 +11,7 @@ import {
   toValidUtf8,
 } from '../jsonrpc/index.js';
 import type { HttpCall } from '../transports/inbound-call.js';
-import { type BodyRefused, type BodyTaker, discardBody, readBody } from './body.js';
+import { type BodyRefused, type BodyTaker, readBody, refuseBody } from './body.js';
 import type { Endpoint } from './endpoint.js';
 import { isJson } from './media-type.js';
 
@@ -39,7 +39,10 @@ export class Post implements BodyTaker {
   take(limit: number): void {
     const type = this.#req.headers['content-type'];
     if (type === undefined || isJson(type)) readBody(this.#req, limit, this);
-    else this.#refuse(415, 'Unsupported Media Type: Content-Type must be application/json');
+    else {
+      const message = 'Unsupported Media Type: Content-Type must be application/json';
+      refuseBody(this.#req, () => this.#refuse(415, message));
+    }
   }
 
   onBody(body: Buffer): void {
@@ -53,8 +56,7 @@ export class Post implements BodyTaker {
   }
 
   onRefused(error: BodyRefused): void {
-    this.#refuse(error.status, error.message);
-    discardBody(this.#req);
+    refuseBody(this.#req, () => this.#refuse(error.status, error.message));
   }
 
   #pass(message: Frame | Batch): void {
