@@ -47,6 +47,7 @@ export class Route implements RouteService, Ticking {
   readonly #descriptions = new LRUCache<string, KnownDescription>({ max: REMEMBERED_DESCRIPTIONS });
   #listeners = 0;
   #onIdle: (() => void) | undefined;
+  #draining = false;
 
   constructor(options: RouteOptions) {
     this.path = options.path;
@@ -161,6 +162,7 @@ export class Route implements RouteService, Ticking {
   tick(now: number): void {
     if (this.#inFlight.size === 0) this.#options.ticker.remove(this);
     else this.#inFlight.each((exchange) => exchange.tick(now));
+    if (this.#draining) this.#endWaiting();
   }
 
   warmUp(): void {
@@ -169,9 +171,8 @@ export class Route implements RouteService, Ticking {
 
   /** Resolves when no exchange is in flight but those that last, or after `limitMs`; then ends what is left. */
   async drain(limitMs: number): Promise<void> {
-    this.#inFlight.each((exchange) => {
-      if (LASTING.has(exchange.request.method) || exchange.parked) exchange.cancel(SHUTDOWN);
-    });
+    this.#draining = true;
+    this.#endWaiting();
     if (this.#inFlight.size > 0) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, limitMs);
@@ -182,6 +183,13 @@ export class Route implements RouteService, Ticking {
       });
     }
     this.#inFlight.each((exchange) => exchange.cancel(SHUTDOWN));
+  }
+
+  /** Ends what waits for events or for people, none of whom can be expected to come in time. */
+  #endWaiting(): void {
+    this.#inFlight.each((exchange) => {
+      if (LASTING.has(exchange.request.method) || exchange.parked) exchange.cancel(SHUTDOWN);
+    });
   }
 
   async close(): Promise<void> {
