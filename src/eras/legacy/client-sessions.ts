@@ -50,6 +50,8 @@ export class ClientSessions {
   readonly #live = new Map<string, LegacyClientSession>();
   /** Of each principal, the session unused for longest first. */
   readonly #byPrincipal = new Map<Principal, Set<LegacyClientSession>>();
+  /** Sessions whose end the backend is being told. */
+  readonly #ending = new Set<Promise<void>>();
   readonly #ended = new LRUCache<string, true>({ max: REMEMBERED_ENDS });
   #sweeper: NodeJS.Timeout | undefined;
 
@@ -130,24 +132,15 @@ export class ClientSessions {
 
   /** Ends a session for good; resolves when the backend has been told. */
   async end(session: LegacyClientSession): Promise<void> {
-    this.#remove(session);
     this.#ended.set(session.token, true);
-    session.close('the session was ended');
-    await session.affinity?.end();
+    await this.#drop(session, 'the session was ended');
   }
 
   /** Ends the streams and the backend sessions of all; the clients' tokens stay good where the key does. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
-    const sessions = [...this.#live.values()];
-    this.#live.clear();
-    this.#byPrincipal.clear();
-    await Promise.all(
-      sessions.map((session) => {
-        session.close('the gateway is shutting down');
-        return session.affinity?.end();
-      }),
-    );
+    for (const session of [...this.#live.values()]) void this.#drop(session, 'the gateway is shutting down');
+    await Promise.all(this.#ending);
   }
 
   #restore(token: string): LegacyClientSession | undefined {
@@ -184,23 +177,39 @@ export class ClientSessions {
     if (own?.delete(session) === true && own.size === 0) this.#byPrincipal.delete(principal);
   }
 
+  /** Lets go of a session; resolves when the backend has been told. */
+  #drop(session: LegacyClientSession, reason: string): Promise<void> {
+    this.#remove(session);
+    session.close(reason);
+    if (session.affinity === undefined) return Promise.resolve();
+    const ended = session.affinity.end().finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
+    return ended;
+  }
+
   /**
    * Whoever has most sessions gives way first, so that nobody can push out the sessions of others by opening many;
    * where no session is idle, one that only holds a stream, and only to someone who has fewer.
    * @throws ExchangeError when all are in use
    */
   #makeRoom(newcomer: Principal): void {
-    let most: Set<LegacyClientSession> | undefined;
-    for (const own of this.#byPrincipal.values()) if (own.size > (most?.size ?? 0)) most = own;
-    const having = this.#byPrincipal.get(newcomer)?.size ?? 0;
-    const victim =
-      (most !== undefined && most.size > 1 ? first(most, isIdle) : undefined) ??
-      oldestOf(this.#live.values(), isIdle) ??
-      (most !== undefined && most.size > having + 1 ? first(most, (session) => !session.calling) : undefined);
+    const victim = this.#victimFor(this.#byPrincipal.get(newcomer) ?? new Set());
     if (victim === undefined)
       throw overloaded(`limit of ${this.#options.max} client sessions reached, all in use`);
-    this.#remove(victim);
-    drop(victim, 'the session made way for others');
+    void this.#drop(victim, 'the session made way for others');
+  }
+
+  /** @param own the sessions of the newcomer */
+  #victimFor(own: Set<LegacyClientSession>): LegacyClientSession | undefined {
+    let most = own;
+    for (const others of this.#byPrincipal.values()) if (others.size > most.size) most = others;
+    if (most === own) return first(own, isIdle);
+    const idle = most.size > 1 ? first(most, isIdle) : undefined;
+    return (
+      idle ??
+      oldestOf(this.#live.values(), isIdle) ??
+      (most.size > own.size + 1 ? first(most, isQuiet) : undefined)
+    );
   }
 
   #open(token: string): SessionFacts | undefined {
@@ -230,8 +239,7 @@ export class ClientSessions {
     const before = performance.now() - this.#options.idleMs;
     for (const session of this.#live.values()) {
       if (session.lastUsedAt >= before || session.busy) continue;
-      this.#remove(session);
-      drop(session, 'the session was idle');
+      void this.#drop(session, 'the session was idle');
     }
   }
 }
@@ -239,6 +247,8 @@ export class ClientSessions {
 type Test = (session: LegacyClientSession) => boolean;
 
 const isIdle: Test = (session) => !session.busy;
+/** It may hold a stream, but nothing is waited for. */
+const isQuiet: Test = (session) => !session.calling;
 
 function first(sessions: Iterable<LegacyClientSession>, fits: Test): LegacyClientSession | undefined {
   for (const session of sessions) if (fits(session)) return session;
@@ -251,9 +261,4 @@ function oldestOf(sessions: Iterable<LegacyClientSession>, fits: Test): LegacyCl
     if (fits(session) && session.lastUsedAt < (oldest?.lastUsedAt ?? Infinity)) oldest = session;
   }
   return oldest;
-}
-
-function drop(session: LegacyClientSession, reason: string): void {
-  session.close(reason);
-  void session.affinity?.end();
 }
