@@ -12,6 +12,7 @@ import {
   type Rope,
   toValidUtf8,
 } from '../jsonrpc/index.js';
+import type { CatchUp } from './catch-up.js';
 import { TransportError } from './errors.js';
 import type { AnswerSink, ResponseHeaders, StreamableHttpTransport, Transfer } from './streamable-http.js';
 
@@ -36,11 +37,15 @@ export type RpcReply =
   | { readonly kind: 'failed'; readonly error: TransportError };
 
 export interface RpcListener {
-  onNotification(frame: NotificationFrame): void;
+  /** @returns how to wait for a reader that lags behind */
+  onNotification(frame: NotificationFrame): CatchUp | undefined;
   onRequest(frame: RequestFrame): void;
   /** The response of another request came on this stream. */
   onStray?(frame: ResultFrame | ErrorFrame): void;
 }
+
+/** For requests whose notifications and questions nobody wants. */
+export const SILENT: RpcListener = { onNotification() {}, onRequest() {} };
 
 /** Stands for the id of a message that has none and gets no response. */
 export const NO_ID = '';
@@ -110,14 +115,6 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#ticker.remove(this);
   }
 
-  pause(): void {
-    this.#transfer?.pause();
-  }
-
-  resume(): void {
-    this.#transfer?.resume();
-  }
-
   tick(now: number): void {
     if (now < this.#lingerUntil) return;
     this.#ticker.remove(this);
@@ -185,7 +182,7 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 
   #take(frame: Frame): void {
-    if (frame.type === 'notification') this.#listener.onNotification(frame);
+    if (frame.type === 'notification') this.#transfer?.waitFor(this.#listener.onNotification(frame));
     else if (frame.type === 'request') this.#listener.onRequest(frame);
     else if (!this.#settled && this.#isMine(frame)) {
       this.take(frame);

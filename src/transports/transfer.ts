@@ -2,6 +2,7 @@ import type { Dispatcher, Pool } from 'undici';
 import { NOWHERE } from '../exchange/bag.js';
 import type { Ticking } from '../exchange/ticker.js';
 import { type BodyOwner, type BodyReader, type MessageSink, openBody } from './body-reader.js';
+import type { CatchUp } from './catch-up.js';
 import { TransportError, type TransportFailure, transportErrorFrom } from './errors.js';
 import { type ResponseHeaders, readHeaders } from './response-headers.js';
 import type { StreamableHttpTransport } from './streamable-http.js';
@@ -76,19 +77,12 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking 
     this.#abort?.(new TransportError('aborted', 'aborted'));
   }
 
-  /** Stops reading until {@link Transfer.resume}: the client is slower than the backend. */
-  pause(): void {
-    if (this.#ended || this.#held) return;
+  /** Stops reading while whoever the last message was for lags behind. */
+  waitFor(catchUp: CatchUp | undefined): void {
+    if (catchUp === undefined || this.#ended || this.#held) return;
     this.#held = true;
     this.#reader?.hold(true);
-  }
-
-  resume(): void {
-    if (!this.#held) return;
-    this.#held = false;
-    this.#lastByteAt = performance.now();
-    this.#reader?.hold(false);
-    if (!this.#lagging) this.#readOn?.();
+    catchUp(() => this.#resume());
   }
 
   tick(now: number): void {
@@ -193,6 +187,13 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking 
     if (this.#ended) return;
     this.#finish();
     this.sink.onEnd(text);
+  }
+
+  #resume(): void {
+    this.#held = false;
+    this.#lastByteAt = performance.now();
+    this.#reader?.hold(false);
+    if (!this.#lagging) this.#readOn?.();
   }
 
   /** The reader has caught up. */

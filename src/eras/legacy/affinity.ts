@@ -10,6 +10,8 @@ import type {
   SealedBackendSession,
 } from '../../exchange/types.js';
 import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
+import type { CatchUp } from '../../transports/catch-up.js';
+import { SILENT } from '../../transports/rpc-call.js';
 import type { BackendSession, SessionListener, SessionWatcher } from './backend-session.js';
 import { promisesOf, subscribeOn } from './changes.js';
 
@@ -28,7 +30,6 @@ const LONGEST_PAUSE_MS = 30_000;
 /** Resources that are subscribed to again on a session that replaces another. */
 const MAX_RESOURCES = 1_000;
 const NO_META: ReadonlyMap<string, undefined> = new Map();
-const SILENT = { onNotification() {}, onRequest() {} };
 const EMPTY_RESULT = Buffer.from('{}');
 /** How long the session's stream stays open after a call of a client that does not listen: the next one is often near. */
 const LINGER_MS = 5_000;
@@ -160,12 +161,15 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     await session?.end(this.#forwarded);
   }
 
-  onNotification(frame: NotificationFrame): void {
+  onNotification(frame: NotificationFrame): CatchUp | undefined {
     const { bytes, root, method, params } = frame;
     if (method === PROGRESS) {
       // Under a token of the gateway's own: of a call that is over, the client could take it for one of its own.
-      this.#session?.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
-    } else this.#client.channel.notify({ method, params, bytes: bytes.subarray(root.start, root.end) });
+      return this.#session?.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
+    }
+    const { channel } = this.#client;
+    if (channel.notify({ method, params, bytes: bytes.subarray(root.start, root.end) })) return undefined;
+    return (resume) => channel.onDrain(resume);
   }
 
   onRequest(frame: RequestFrame): void {

@@ -16,7 +16,8 @@ import {
   requestRope,
   resultRope,
 } from '../../jsonrpc/index.js';
-import { NO_ID, RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
+import type { CatchUp } from '../../transports/catch-up.js';
+import { NO_ID, RpcCall, type RpcListener, type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { POST_HEADERS, type ResponseHeaders } from '../../transports/streamable-http.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendFeed } from './feed.js';
@@ -35,7 +36,8 @@ interface CallInFlight extends SessionCall, Bagged {
 
 /** Takes what arrives on a session outside the answer stream of a call. */
 export interface SessionListener {
-  onNotification(frame: NotificationFrame): void;
+  /** @returns how to wait for a reader that lags behind */
+  onNotification(frame: NotificationFrame): CatchUp | undefined;
   onRequest(frame: RequestFrame): void;
 }
 
@@ -276,8 +278,6 @@ export class BackendSession {
     return this.#calls?.find(({ id }) => id === wanted);
   }
 }
-
-const SILENT: RpcListener = { onNotification() {}, onRequest() {} };
 
 const headersCache = new Map<string, readonly string[]>();
 

@@ -5,6 +5,7 @@ import { serverMessageFor, wholeOf } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import type { Answer } from '../../exchange/types.js';
 import { getMember, type NotificationFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
+import type { CatchUp } from '../../transports/catch-up.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../transports/rpc-call.js';
 import { answerFor } from './answers.js';
 import type { BackendSession } from './backend-session.js';
@@ -31,7 +32,6 @@ export class LegacyCall implements RpcListener {
   readonly #session: BackendSession;
   #id = 0;
   #rpc: RpcCall | undefined;
-  #paused = false;
   #done = false;
   readonly #onChange: (frame: NotificationFrame) => void;
   readonly #roots: Roots;
@@ -81,17 +81,12 @@ export class LegacyCall implements RpcListener {
     return reply;
   }
 
-  onNotification(frame: NotificationFrame): void {
+  onNotification(frame: NotificationFrame): CatchUp | undefined {
     if (isChange(frame.method)) this.#onChange(frame);
-    const message = serverMessageFor(this.#exchange, frame, String(this.#id));
-    if (message !== undefined && !this.#exchange.notify(message) && !this.#paused) {
-      this.#paused = true;
-      this.#rpc?.pause();
-      this.#exchange.onDrain(() => {
-        this.#paused = false;
-        this.#rpc?.resume();
-      });
-    }
+    const exchange = this.#exchange;
+    const message = serverMessageFor(exchange, frame, String(this.#id));
+    if (message === undefined || exchange.notify(message)) return undefined;
+    return (resume) => exchange.onDrain(resume);
   }
 
   onRequest(frame: RequestFrame): void {

@@ -8,12 +8,12 @@ import {
 import type { Upstream, UpstreamListener } from '../../exchange/hub.js';
 import type { ForwardedHeaders } from '../../exchange/types.js';
 import { type NotificationFrame, Rope } from '../../jsonrpc/index.js';
+import { SILENT } from '../../transports/rpc-call.js';
 import type { BackendSession, SessionWatcher } from './backend-session.js';
 import type { Lease } from './pool.js';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
-const SILENT = { onNotification() {}, onRequest() {} };
 
 /** Member of a server's capabilities that promises the notifications of a list. */
 const PROMISED_BY: Readonly<Record<ListChange, string>> = {

@@ -104,7 +104,7 @@ export class BackendFeed implements AnswerSink {
     if (eventId !== undefined) this.#lastEventId = eventId;
     try {
       for (const frame of parseAnswers(toValidUtf8(raw).bytes)) {
-        if (frame.type === 'notification') this.#listener.onNotification(frame);
+        if (frame.type === 'notification') this.#transfer?.waitFor(this.#listener.onNotification(frame));
         else if (frame.type === 'request') this.#listener.onRequest(frame);
         else this.#onStray(frame);
       }

@@ -11,7 +11,7 @@ import {
   stringOf,
   textOf,
 } from '../../jsonrpc/index.js';
-import { RpcCall, type RpcReply } from '../../transports/rpc-call.js';
+import { RpcCall, type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { POST_HEADERS } from '../../transports/streamable-http.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendSession, pushForwarded } from './backend-session.js';
@@ -87,7 +87,7 @@ function initialize(
     .push('}');
   const headers = [...POST_HEADERS];
   pushForwarded(headers, params.forwarded);
-  const rpc = new RpcCall('0', backend.ticker, { onNotification() {}, onRequest() {} });
+  const rpc = new RpcCall('0', backend.ticker, SILENT);
   const timer = setTimeout(
     () => rpc.abort(`no answer to initialize within ${backend.handshakeMs} ms`),
     deadline - performance.now(),

@@ -27,7 +27,7 @@ import {
   stringOf,
 } from '../../jsonrpc/index.js';
 import { noAnswerError } from '../../transports/no-answer.js';
-import type { RpcReply } from '../../transports/rpc-call.js';
+import { type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { ClientAffinity } from './affinity.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendSession } from './backend-session.js';
@@ -53,8 +53,6 @@ export interface LegacyOutboundOptions extends PoolOptions {
   /** Told of every change that is heard of. */
   readonly onChange: (change: Change) => void;
 }
-
-const SILENT = { onNotification() {}, onRequest() {} };
 
 /** Codes of a 4xx that prove that the backend is of the other era, and did not carry out the request. */
 const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);

@@ -5,6 +5,7 @@ import { Hubs } from '../../exchange/hubs.js';
 import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
 import type { Answer, Caller, ForwardedHeaders } from '../../exchange/types.js';
 import type { NotificationFrame, RequestFrame } from '../../jsonrpc/index.js';
+import type { CatchUp } from '../../transports/catch-up.js';
 import type { BackendSession, SessionListener } from './backend-session.js';
 import { LegacyUpstream } from './changes.js';
 import { declarationFor } from './codec.js';
@@ -127,14 +128,14 @@ class PooledListener implements SessionListener {
     this.#onChange = onChange;
   }
 
-  onNotification(frame: NotificationFrame): void {
+  onNotification(frame: NotificationFrame): CatchUp | undefined {
     if (frame.method === PROGRESS)
-      this.#session.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
-    else if (isChange(frame.method)) {
-      const { watcher } = this.#session;
-      if (watcher === undefined) this.#onChange(changeOf(frame));
-      else watcher.onChange(frame);
-    } else this.#session.holder?.onNotification(frame);
+      return this.#session.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
+    if (!isChange(frame.method)) return this.#session.holder?.onNotification(frame);
+    const { watcher } = this.#session;
+    if (watcher === undefined) this.#onChange(changeOf(frame));
+    else watcher.onChange(frame);
+    return undefined;
   }
 
   onRequest(frame: RequestFrame): void {

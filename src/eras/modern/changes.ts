@@ -168,7 +168,7 @@ class ListenStream implements RpcListener {
     this.#rpc.abort('nobody listens any more');
   }
 
-  onNotification(frame: NotificationFrame): void {
+  onNotification(frame: NotificationFrame): undefined {
     const { method, bytes, params } = frame;
     if (method === ACKNOWLEDGED) {
       const filter = readFilter(

@@ -36,8 +36,9 @@ import {
   stringOf,
   textOf,
 } from '../../jsonrpc/index.js';
+import type { CatchUp } from '../../transports/catch-up.js';
 import { noAnswerError } from '../../transports/no-answer.js';
-import { RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
+import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { POST_HEADERS, type StreamableHttpTransport } from '../../transports/streamable-http.js';
 import { ModernAffinity } from './affinity.js';
 import { ModernUpstream } from './changes.js';
@@ -64,7 +65,6 @@ export interface ModernOutboundOptions {
 
 const EMPTY = Buffer.from('{}');
 const NO_TOOLS: ToolMap = new Map();
-const NO_NOTES: RpcListener = { onNotification() {}, onRequest() {} };
 
 /** Codes with which a modern server speaks; a 4xx without one of them comes from something else. */
 const MODERN_REFUSALS: ReadonlySet<number> = new Set([
@@ -234,15 +234,7 @@ export class ModernOutbound implements Outbound {
           rewriteParams(request.params, this.#envelope(caller), edits),
         );
     const startedAt = performance.now();
-    const rpc = new RpcCall(
-      id,
-      ticker,
-      new CallListener(
-        exchange,
-        () => rpc,
-        (change) => this.#onChange(change),
-      ),
-    );
+    const rpc = new RpcCall(id, ticker, new CallListener(exchange, (change) => this.#onChange(change)));
     exchange.onCancel((reason) => rpc.abort(reason));
     const reply = await rpc.post(transport, headers, body, isSafe(request.method)).reply;
     exchange.onCancel(undefined);
@@ -297,7 +289,7 @@ export class ModernOutbound implements Outbound {
     const all = this.#ownParams(caller);
     for (const [key, value] of Object.entries(params ?? {})) all.push(`,"${key}":${JSON.stringify(value)}`);
     const body = requestRope(id as never, method, all.push('}'));
-    const rpc = new RpcCall(id, ticker, NO_NOTES);
+    const rpc = new RpcCall(id, ticker, SILENT);
     const timer = setTimeout(() => rpc.abort(`no answer to ${method} within ${limitMs} ms`), limitMs).unref();
     try {
       return await rpc.post(transport, this.#headers(caller, method, undefined), body, isSafe(method)).reply;
@@ -435,26 +427,19 @@ function roundsOutcome(exchange: Exchange, error: unknown): Outcome {
 /** What comes on the answer stream of a call: notifications for the client, and nothing else in this era. */
 class CallListener implements RpcListener {
   readonly #exchange: Exchange;
-  readonly #rpc: () => RpcCall;
   readonly #onChange: (change: Change) => void;
-  #paused = false;
 
-  constructor(exchange: Exchange, rpc: () => RpcCall, onChange: (change: Change) => void) {
+  constructor(exchange: Exchange, onChange: (change: Change) => void) {
     this.#onChange = onChange;
     this.#exchange = exchange;
-    this.#rpc = rpc;
   }
 
-  onNotification(frame: NotificationFrame): void {
+  onNotification(frame: NotificationFrame): CatchUp | undefined {
     if (isChange(frame.method)) this.#onChange(changeOf(frame));
-    const message = serverMessageFor(this.#exchange, frame, this.#exchange.request.progressToken);
-    if (message === undefined || this.#exchange.notify(message) || this.#paused) return;
-    this.#paused = true;
-    this.#rpc().pause();
-    this.#exchange.onDrain(() => {
-      this.#paused = false;
-      this.#rpc().resume();
-    });
+    const exchange = this.#exchange;
+    const message = serverMessageFor(exchange, frame, exchange.request.progressToken);
+    if (message === undefined || exchange.notify(message)) return undefined;
+    return (resume) => exchange.onDrain(resume);
   }
 
   /** The revision forbids requests on this stream (basic/transports, "Receiving Messages"). */

@@ -2,7 +2,7 @@ import { isSafe } from '../../exchange/safe-methods.js';
 import type { Ticker } from '../../exchange/ticker.js';
 import type { ForwardedHeaders } from '../../exchange/types.js';
 import { elementsOf, getMember, type JsonNode, Rope, requestRope, stringOf } from '../../jsonrpc/index.js';
-import { RpcCall, type RpcReply } from '../../transports/rpc-call.js';
+import { RpcCall, type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { POST_HEADERS, type StreamableHttpTransport } from '../../transports/streamable-http.js';
 import { META, MODERN_CODE, MODERN_VERSION } from './names.js';
 
@@ -51,7 +51,7 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
   const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION, 'mcp-method', 'server/discover'];
   if (forwarded.authorization !== undefined) headers.push('authorization', forwarded.authorization);
   const id = '"eragate-probe"';
-  const rpc = new RpcCall(id, ticker, { onNotification() {}, onRequest() {} });
+  const rpc = new RpcCall(id, ticker, SILENT);
   const timer = setTimeout(() => rpc.abort('silent'), timeoutMs).unref();
   rpc.post(
     transport,
