@@ -142,7 +142,8 @@ describe('large bodies', () => {
   const backendOf = (cell: Cell) => backends[cell[1] as 'L' | 'M'] as ScriptedBackend;
 
   describe.each(CELLS)('%s', (cell) => {
-    test.each(FRAMINGS)(
+    // The same code writes the answers of the two middle cells.
+    test.each(cell[0] === cell[1] ? FRAMINGS : FRAMINGS.slice(1, 3))(
       'a result of 64 MiB passes intact, and is not held many times over: %s',
       async (framing) => {
         const resultType = cell[1] === 'M' ? '"resultType":"complete",' : '';

@@ -9,6 +9,7 @@ export {
   type PythonLibrary,
   type PythonOptions,
   startPython,
+  startPythonOrders,
 } from './python.js';
 export { startV1, type V1Options } from './v1.js';
 export { startV2, type V2Options } from './v2.js';

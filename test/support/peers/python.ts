@@ -31,11 +31,27 @@ export interface PythonOptions {
 /** The server of `test/python/server.py` on one of the libraries. */
 export function startPython(library: PythonLibrary, options: PythonOptions = {}): Promise<Peer> {
   const { name, environment } = PLACES[library];
-  const script = fileURLToPath(new URL('../../python/server.py', import.meta.url));
   const flags = Object.entries(options).flatMap(([flag, on]) => (on ? [flag] : []));
-  return startChild(library, (port) => ({
+  return startScript(library, environment, 'server.py', (port) => [name, String(port), ...flags]);
+}
+
+/** The server of `test/python/orders.py`, on FastMCP. */
+export function startPythonOrders(): Promise<Peer> {
+  return startScript('FastMCP orders', PLACES['FastMCP 3.4.5'].environment, 'orders.py', (port) => [
+    String(port),
+  ]);
+}
+
+function startScript(
+  name: string,
+  environment: string,
+  file: string,
+  args: (port: number) => string[],
+): Promise<Peer> {
+  const script = fileURLToPath(new URL(`../../python/${file}`, import.meta.url));
+  return startChild(name, (port) => ({
     command: join(environments ?? '', environment, 'bin', 'python'),
-    args: [script, name, String(port), ...flags],
+    args: [script, ...args(port)],
     env: { PYTHONDONTWRITEBYTECODE: '1' },
   }));
 }
