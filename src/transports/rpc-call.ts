@@ -10,6 +10,8 @@ import {
   type RequestFrame,
   type ResultFrame,
   type Rope,
+  scanJson,
+  textOf,
   toValidUtf8,
 } from '../jsonrpc/index.js';
 import type { CatchUp } from './catch-up.js';
@@ -53,6 +55,8 @@ export const NO_ID = '';
 /** How long a server may keep the stream open after the response before the gateway ends it. */
 const LINGER_MS = 2_000;
 const MAX_UNREAD_BYTES = 2_048;
+/** JSON-RPC's code for what goes wrong inside a server. */
+const INTERNAL = -32603;
 
 /** One JSON-RPC request on its way over Streamable HTTP, with whatever else comes on its answer stream. */
 export class RpcCall implements AnswerSink, Ticking {
@@ -174,7 +178,8 @@ export class RpcCall implements AnswerSink, Ticking {
 
   /** A response that reached the gateway on another stream. */
   take(frame: ResultFrame | ErrorFrame): void {
-    this.#end({ kind: 'answer', status: this.#status || 200, headers: this.#headers, frame });
+    const read = frame.type === 'result' ? readResult(frame) : frame;
+    this.#end({ kind: 'answer', status: this.#status || 200, headers: this.#headers, frame: read });
   }
 
   #quirk(what: string): void {
@@ -209,6 +214,23 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#settled = true;
     this.#settle(reply);
   }
+}
+
+const EMPTY = Buffer.from('{}');
+const EMPTY_OBJECT = scanJson(EMPTY, 1);
+
+/**
+ * Results of MCP are objects (basic, "Responses"). Some servers write null where they have nothing to say; with anything
+ * else they have failed, since no client could read it.
+ */
+function readResult(frame: ResultFrame): ResultFrame | ErrorFrame {
+  const { id, bytes, root, result } = frame;
+  if (result.kind === 'object') return frame;
+  if (result.kind === 'null') {
+    return { type: 'result', id, bytes: EMPTY, root: EMPTY_OBJECT, result: EMPTY_OBJECT };
+  }
+  const message = `the backend answered with a result that is no object: ${textOf(bytes, result).slice(0, 100)}`;
+  return { type: 'error', id, bytes, root, error: result, code: INTERNAL, message, data: undefined };
 }
 
 /** Whether a request that failed can still be sent, for one time more. */
