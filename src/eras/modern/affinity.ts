@@ -11,6 +11,8 @@ import { META } from './names.js';
 
 /** Resources that one session may subscribe to. */
 const MAX_RESOURCES = 1_000;
+/** Changes kept for a client that does not read: those of its resources, and of what lies below them. */
+const MAX_LATE = 2 * MAX_RESOURCES;
 const UNTAGGED: ReadonlyMap<string, undefined> = new Map([[META.subscriptionId, undefined]]);
 
 type Subscribe = (caller: Caller, filter: ChangeFilter, subscriber: Subscriber) => Promise<Subscription>;
@@ -27,6 +29,7 @@ export class ModernAffinity implements BackendAffinity, Subscriber {
   #caller: Caller;
   #subscription: Promise<Subscription> | undefined;
   #ended = false;
+  #late: Map<string, Change> | undefined;
 
   constructor(client: ClientSession, caller: Caller, subscribe: Subscribe) {
     this.#client = client;
@@ -74,8 +77,27 @@ export class ModernAffinity implements BackendAffinity, Subscriber {
   }
 
   onChange(change: Change): void {
+    const late = this.#late;
+    if (late === undefined) {
+      this.#tell(change);
+      return;
+    }
+    const key = `${change.method} ${change.uri ?? ''}`;
+    late.delete(key);
+    if (late.size < MAX_LATE) late.set(key, change);
+  }
+
+  /** What changes while the client does not read is told once it does, and once: others listen to the same backend. */
+  #tell(change: Change): void {
     const frame = parseFrame(changeNotification(change, UNTAGGED).toBuffer()) as NotificationFrame;
-    this.#client.channel.notify(frame);
+    const { channel } = this.#client;
+    if (channel.notify(frame)) return;
+    const late = new Map<string, Change>();
+    this.#late = late;
+    channel.onDrain(() => {
+      this.#late = undefined;
+      for (const one of late.values()) this.onChange(one);
+    });
   }
 
   /** Brings the subscription to what the client wants to hear of now. */
