@@ -84,8 +84,11 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
     server.stopAccepting();
     server.fastify.server.close();
     await Promise.all(built.map(({ route }) => route.drain(DRAIN_MS)));
-    await Promise.all(built.flatMap(({ endpoint }) => endpoint.inbounds.map((inbound) => inbound.close())));
-    await Promise.all(built.map(({ route }) => route.close()));
+    // Each backend session that is ended may take a few seconds, whoever it was opened for.
+    await Promise.all([
+      ...built.flatMap(({ endpoint }) => endpoint.inbounds.map((inbound) => inbound.close())),
+      ...built.map(({ route }) => route.close()),
+    ]);
     await Promise.all(built.map(({ transport }) => transport.close()));
     await server.fastify.close();
     ticker.stop();
