@@ -52,82 +52,82 @@ async function listening(gateway: GatewayProcess, path: string, id: string): Pro
   return stream;
 }
 
-describe.concurrent('SIGTERM', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)(
-    'as %s: calls complete, streams end in the proper way, sessions are ended, new requests refused, exit 0',
-    async (signal) => {
-      const { old, young, gateway } = await start();
-      const sessions = await Promise.all(
-        Array.from({ length: 50 }, (_, i) => legacy(gateway.url(i % 5 === 0 ? '/young' : '/old'))),
-      );
-      const streams = await Promise.all(sessions.map((session) => session.listen()));
-      const subscriptions = {
-        'listen:0': await listening(gateway, '/young', 'listen:0'),
-        'listen:1': await listening(gateway, '/old', 'listen:1'),
-      };
-      await until(() => old.streams.length >= 40, 'the streams of the backend');
-      const [first, second] = [sessions[1], sessions[0]];
-      const calls = [
-        modern(gateway.url('/old'), 'tools/call', call(2_000)),
-        modern(gateway.url('/young'), 'tools/call', call(2_000)),
-        first?.request('tools/call', call(2_000)),
-        second?.request('tools/call', call(2_000)),
-      ];
-      const { headers, body } = modernRequest('tools/call', call(2_000));
-      const piped = pipelined(gateway.url('/old'), headers as Record<string, string>, body as string);
-      await until(
-        () => old.received('tools/call').length + young.received('tools/call').length === 5,
-        'the calls to be in flight',
-      );
+describe.concurrent('a signal', () => {
+  test('lets calls complete, ends streams in the proper way and sessions too, refuses new requests, exits with 0', async () => {
+    const { old, young, gateway } = await start();
+    const sessions = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => legacy(gateway.url(i % 5 === 0 ? '/young' : '/old'))),
+    );
+    const streams = await Promise.all(sessions.map((session) => session.listen()));
+    const subscriptions = {
+      'listen:0': await listening(gateway, '/young', 'listen:0'),
+      'listen:1': await listening(gateway, '/old', 'listen:1'),
+    };
+    await until(() => old.streams.length >= 40, 'the streams of the backend');
+    const [first, second] = [sessions[1], sessions[0]];
+    const calls = [
+      modern(gateway.url('/old'), 'tools/call', call(2_000)),
+      modern(gateway.url('/young'), 'tools/call', call(2_000)),
+      first?.request('tools/call', call(2_000)),
+      second?.request('tools/call', call(2_000)),
+    ];
+    const { headers, body } = modernRequest('tools/call', call(2_000));
+    const piped = pipelined(gateway.url('/old'), headers as Record<string, string>, body as string);
+    await until(
+      () => old.received('tools/call').length + young.received('tools/call').length === 5,
+      'the calls to be in flight',
+    );
 
-      gateway.kill(signal);
-      await until(
-        () => gateway.child.exitCode !== null || refused(gateway.url('/old')),
-        'new requests to be refused',
-        1_000,
-      );
-      piped.askAgain();
-
-      for (const stream of streams) await stream.done;
-      for (const [id, stream] of Object.entries(subscriptions)) {
-        const whole = await stream.done;
-        const last = whole.events.at(-1)?.json;
-        expect(last).toMatchObject({
-          jsonrpc: '2.0',
-          id,
-          result: {
-            resultType: 'complete',
-            _meta: { 'io.modelcontextprotocol/subscriptionId': id },
-          },
-        });
-      }
-      for (const answer of await Promise.all(calls)) {
-        expect(answer?.status).toBe(200);
-        expect(answer?.json.result.content).toEqual(DONE.content);
-      }
-      const { code, ms } = await gateway.ended;
-      expect(code).toBe(0);
-      expect(ms).toBeGreaterThan(1_000);
-      expect(ms).toBeLessThan(9_000);
-      // Every session that the gateway opened is ended, its own among them.
-      expect(old.sessions.size).toBe(0);
-      expect(old.requests.filter(({ method }) => method === 'DELETE').length).toBeGreaterThanOrEqual(40);
-      const answers = await piped.text;
-      expect(answers).toContain('"text":"done"');
-      expect(answers).not.toMatch(/200 OK.*200 OK/s);
-      expect(gateway.logs.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['closing', 'closed']));
-      expect(gateway.logs.filter(({ level }) => level >= 50)).toEqual([]);
-    },
-  );
-
-  test('ends at once where there is nothing to finish', async () => {
-    const { gateway } = await start();
-    expect((await modern(gateway.url('/old'), 'tools/list')).status).toBe(200);
     gateway.kill('SIGTERM');
+    await until(
+      () => gateway.child.exitCode !== null || refused(gateway.url('/old')),
+      'new requests to be refused',
+      1_000,
+    );
+    piped.askAgain();
+
+    for (const stream of streams) await stream.done;
+    for (const [id, stream] of Object.entries(subscriptions)) {
+      const whole = await stream.done;
+      const last = whole.events.at(-1)?.json;
+      expect(last).toMatchObject({
+        jsonrpc: '2.0',
+        id,
+        result: {
+          resultType: 'complete',
+          _meta: { 'io.modelcontextprotocol/subscriptionId': id },
+        },
+      });
+    }
+    for (const answer of await Promise.all(calls)) {
+      expect(answer?.status).toBe(200);
+      expect(answer?.json.result.content).toEqual(DONE.content);
+    }
     const { code, ms } = await gateway.ended;
     expect(code).toBe(0);
-    expect(ms).toBeLessThan(4_000);
+    expect(ms).toBeGreaterThan(1_000);
+    expect(ms).toBeLessThan(9_000);
+    // Every session that the gateway opened is ended, its own among them.
+    expect(old.sessions.size).toBe(0);
+    expect(old.requests.filter(({ method }) => method === 'DELETE').length).toBeGreaterThanOrEqual(40);
+    const answers = await piped.text;
+    expect(answers).toContain('"text":"done"');
+    expect(answers).not.toMatch(/200 OK.*200 OK/s);
+    expect(gateway.logs.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['closing', 'closed']));
+    expect(gateway.logs.filter(({ level }) => level >= 50)).toEqual([]);
   });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'as %s ends it at once where there is nothing to finish',
+    async (signal) => {
+      const { gateway } = await start();
+      expect((await modern(gateway.url('/old'), 'tools/list')).status).toBe(200);
+      gateway.kill(signal);
+      const { code, ms } = await gateway.ended;
+      expect(code).toBe(0);
+      expect(ms).toBeLessThan(4_000);
+    },
+  );
 
   test('is answered by an end at once when it comes twice', async () => {
     const { gateway, old } = await start();
@@ -138,7 +138,7 @@ describe.concurrent('SIGTERM', () => {
     expect(gateway.child.exitCode).toBeNull();
     gateway.kill('SIGTERM');
     const { ms } = await gateway.ended;
-    expect(ms).toBeLessThan(1_000);
+    expect(ms).toBeLessThan(3_000);
     expect(await answer).toBeInstanceOf(Error);
   });
 
