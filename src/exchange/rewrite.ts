@@ -1,4 +1,4 @@
-import { type Edits, membersOf, Rope, writeObject } from '../jsonrpc/index.js';
+import { type Edits, type JsonMember, membersOf, Rope, writeObject } from '../jsonrpc/index.js';
 import type { Params } from './exchange.js';
 
 /**
@@ -13,26 +13,38 @@ export function rewriteParams(
   edits?: Edits,
 ): Rope {
   const out = new Rope();
-  const metaEdits = new Map<string, string | undefined>();
-  let kept = 0;
-  if (params.meta !== undefined) {
-    for (const { key } of membersOf(params.bytes, params.meta)) {
-      if (params.envelopeKeys.includes(key)) metaEdits.set(key, undefined);
-      else kept++;
-    }
-  }
-  if (meta !== undefined) for (const [key, value] of meta) metaEdits.set(key, value);
-  if (metaEdits.size === 0 && edits === undefined) {
-    if (params.node === undefined) return out.push('{}');
-    return out.pushSlice(params.bytes, params.node.start, params.node.end);
-  }
-  let all: Edits = edits ?? new Map();
-  if (metaEdits.size > 0) {
-    const rewritten = new Rope();
-    writeObject(rewritten, params.bytes, params.meta, metaEdits);
-    const empty = kept === 0 && (meta === undefined || meta.size === 0);
-    all = new Map([...all, ['_meta', empty ? undefined : rewritten]]);
-  }
-  writeObject(out, params.bytes, params.node, all);
+  const all = withMeta(params, meta, edits);
+  if (all !== undefined) writeObject(out, params.bytes, params.node, all);
+  else if (params.node === undefined) out.push('{}');
+  else out.pushSlice(params.bytes, params.node.start, params.node.end);
   return out;
+}
+
+const WITHOUT_META: Edits = new Map([['_meta', undefined]]);
+
+/** The edits with what becomes of `_meta` among them. */
+function withMeta(
+  params: Params,
+  meta: ReadonlyMap<string, string> | undefined,
+  edits: Edits | undefined,
+): Edits | undefined {
+  const members = params.meta === undefined ? [] : membersOf(params.bytes, params.meta);
+  let dropped = 0;
+  for (const member of members) if (isOf(params.envelopeKeys, member)) dropped++;
+  const adds = meta !== undefined && meta.size > 0;
+  if (dropped === 0 && !adds) return edits;
+  if (dropped === members.length && !adds) {
+    return edits === undefined ? WITHOUT_META : new Map([...edits, ['_meta', undefined]]);
+  }
+  const changes = new Map<string, string | undefined>();
+  if (dropped > 0) for (const key of params.envelopeKeys) changes.set(key, undefined);
+  for (const [key, value] of meta ?? []) changes.set(key, value);
+  const rewritten = new Rope();
+  writeObject(rewritten, params.bytes, params.meta, changes);
+  return new Map([...(edits ?? []), ['_meta', rewritten]]);
+}
+
+function isOf(names: readonly string[], member: JsonMember): boolean {
+  for (const name of names) if (member.isNamed(name)) return true;
+  return false;
 }

@@ -69,12 +69,17 @@ export class Backend {
   }
 
   /**
-   * The side to use for a caller.
+   * The side to use for a caller; at once where it is known.
    * @throws ExchangeError when the backend cannot be reached, or shares no version with the gateway
    */
-  async outboundFor(caller: Caller): Promise<Outbound> {
+  outboundFor(caller: Caller): Outbound | Promise<Outbound> {
+    const verdict = this.#current(caller.forwarded);
+    if (verdict !== undefined) return this.#sideFor(caller, verdict);
+    return this.#find(caller.forwarded).then((found) => this.#sideFor(caller, found));
+  }
+
+  #sideFor(caller: Caller, verdict: Verdict | undefined): Outbound | Promise<Outbound> {
     const { modern, legacy, leg } = this.#options;
-    const verdict = this.#current(caller.forwarded) ?? (await this.#find(caller.forwarded));
     // Nothing is known: the handshake is what most servers in the world understand.
     if (verdict === undefined || verdict.era === 'legacy') return legacy;
     if (this.#options.pinned !== undefined || leg === 'modern') return modern;

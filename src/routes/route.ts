@@ -38,6 +38,11 @@ interface KnownDescription {
   readonly at: number;
 }
 
+/** What is done with an exchange on the side that fits the backend. */
+type Work = (outbound: Outbound, exchange: Exchange) => Promise<Outcome>;
+
+const call: Work = (outbound, exchange) => outbound.call(exchange);
+
 /** A route at run time: one backend behind one path. */
 export class Route implements RouteService, Ticking {
   place = NOWHERE;
@@ -56,15 +61,14 @@ export class Route implements RouteService, Ticking {
 
   run(exchange: Exchange): Promise<Outcome> {
     const { cache } = this.#options;
+    if (!CACHEABLE.has(exchange.request.method)) return this.#inFlightWhile(exchange, call);
     return this.#inFlightWhile(exchange, (outbound) =>
-      CACHEABLE.has(exchange.request.method)
-        ? cache.through(exchange, outbound.era, () => outbound.call(exchange))
-        : outbound.call(exchange),
+      cache.through(exchange, outbound.era, () => outbound.call(exchange)),
     );
   }
 
   /** Carries out an exchange within the limits. */
-  async #inFlightWhile(exchange: Exchange, work: (outbound: Outbound) => Promise<Outcome>): Promise<Outcome> {
+  async #inFlightWhile(exchange: Exchange, work: Work): Promise<Outcome> {
     const { ticker, totalMs, maxExchanges } = this.#options;
     if (this.#inFlight.size >= maxExchanges) {
       return overloaded(`limit of ${maxExchanges} requests in flight reached`).outcome;
@@ -78,11 +82,14 @@ export class Route implements RouteService, Ticking {
     else exchange.limit(totalMs);
     ticker.add(this);
     try {
-      return await this.#withTarget(exchange.caller, (outbound) => {
-        if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
-        exchange.notes.backendEra = outbound.era;
-        return work(outbound);
-      });
+      const { doubts } = this.#options.backend;
+      const side = this.#options.backend.outboundFor(exchange.caller);
+      const outbound = side instanceof Promise ? await side : side;
+      try {
+        return await begin(outbound, exchange, work);
+      } catch (error) {
+        return await begin(await this.#otherSide(exchange.caller, outbound, doubts, error), exchange, work);
+      }
     } catch (error) {
       const outcome = this.#failure(error, exchange);
       return (isDown(outcome) ? this.#options.cache.stale(exchange) : undefined) ?? outcome;
@@ -198,22 +205,34 @@ export class Route implements RouteService, Ticking {
 
   /** Does something on the side that fits the backend; once more if the backend proves to be of the other era. */
   async #withTarget<T>(caller: Caller, work: (outbound: Outbound) => Promise<T>): Promise<T> {
-    const { backend } = this.#options;
-    const { doubts } = backend;
-    const outbound = await backend.outboundFor(caller);
+    const { doubts } = this.#options.backend;
+    const outbound = await this.#options.backend.outboundFor(caller);
     try {
       return await work(outbound);
     } catch (error) {
-      if (!(error instanceof WrongEra)) throw error;
-      const meant = error.otherwise === undefined ? error : new ExchangeError(error.otherwise);
-      if (!backend.contradicted(outbound.era, doubts)) throw meant;
-      const other = await backend.outboundFor(caller).catch((failure) => {
-        throw error.otherwise === undefined ? failure : meant;
-      });
-      // The verdict was right, so the refusal is about something else and would only be repeated.
-      if (other === outbound) throw meant;
-      return await work(other);
+      return await work(await this.#otherSide(caller, outbound, doubts, error));
     }
+  }
+
+  /**
+   * The side to try after a refusal by one that may be the wrong one.
+   * @param doubts how often the verdict had been doubted when the side was chosen
+   * @throws what the refusal means where there is no other side to try
+   */
+  async #otherSide(caller: Caller, tried: Outbound, doubts: number, error: unknown): Promise<Outbound> {
+    const { backend } = this.#options;
+    if (!(error instanceof WrongEra)) throw error;
+    const meant = error.otherwise === undefined ? error : new ExchangeError(error.otherwise);
+    if (!backend.contradicted(tried.era, doubts)) throw meant;
+    let other: Outbound;
+    try {
+      other = await backend.outboundFor(caller);
+    } catch (failure) {
+      throw error.otherwise === undefined ? failure : meant;
+    }
+    // The verdict was right, so the refusal is about something else and would only be repeated.
+    if (other === tried) throw meant;
+    return other;
   }
 
   #failure(error: unknown, exchange?: Exchange): Outcome & { type: 'error' } {
@@ -224,6 +243,13 @@ export class Route implements RouteService, Ticking {
     this.#options.onFault(error);
     return ownError({ code: CODE.internal, message: 'Internal error of the gateway', status: 500 });
   }
+}
+
+/** @throws ExchangeError where the exchange ended while the side was looked for */
+function begin(outbound: Outbound, exchange: Exchange, work: Work): Promise<Outcome> {
+  if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
+  exchange.notes.backendEra = outbound.era;
+  return work(outbound, exchange);
 }
 
 /** Why exchanges are cancelled when the gateway ends. */

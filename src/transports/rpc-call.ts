@@ -42,6 +42,8 @@ export interface RpcListener {
   /** @returns how to wait for a reader that lags behind */
   onNotification(frame: NotificationFrame): CatchUp | undefined;
   onRequest(frame: RequestFrame): void;
+  /** The request has its reply; told before the promise of it resolves. */
+  onReply?(reply: RpcReply): void;
   /** The response of another request came on this stream. */
   onStray?(frame: ResultFrame | ErrorFrame): void;
 }
@@ -57,6 +59,7 @@ const LINGER_MS = 2_000;
 const MAX_UNREAD_BYTES = 2_048;
 /** JSON-RPC's code for what goes wrong inside a server. */
 const INTERNAL = -32603;
+const NO_HEADERS: ResponseHeaders = {};
 
 /** One JSON-RPC request on its way over Streamable HTTP, with whatever else comes on its answer stream. */
 export class RpcCall implements AnswerSink, Ticking {
@@ -69,9 +72,12 @@ export class RpcCall implements AnswerSink, Ticking {
   #settled = false;
   #transport: StreamableHttpTransport | undefined;
   #transfer: Transfer | undefined;
-  #resend: { readonly send: () => void; readonly safe: boolean } | undefined;
+  /** Of a POST, while it may be sent again. */
+  #headers: readonly string[] | undefined;
+  #body: Rope | undefined;
+  #safe = false;
   #status = 0;
-  #headers: ResponseHeaders = {};
+  #answerHeaders: ResponseHeaders = NO_HEADERS;
   #lastEventId: string | undefined;
   #retryMs: number | undefined;
   #unread = '';
@@ -93,11 +99,10 @@ export class RpcCall implements AnswerSink, Ticking {
    */
   post(transport: StreamableHttpTransport, headers: readonly string[], body: Rope, safe: boolean): this {
     this.#transport = transport;
-    const send = (): void => {
-      this.#transfer = transport.send('POST', headers, body, this);
-    };
-    this.#resend = { send, safe };
-    send();
+    this.#headers = headers;
+    this.#body = body;
+    this.#safe = safe;
+    this.#transfer = transport.send('POST', headers, body, this);
     return this;
   }
 
@@ -127,7 +132,7 @@ export class RpcCall implements AnswerSink, Ticking {
 
   onHead(status: number, headers: ResponseHeaders): void {
     this.#status = status;
-    this.#headers = headers;
+    this.#answerHeaders = headers;
   }
 
   onMessage(raw: Buffer, eventId: string | undefined): void {
@@ -160,7 +165,7 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#end({
       kind: 'no-answer',
       status: this.#status,
-      headers: this.#headers,
+      headers: this.#answerHeaders,
       text: text === '' ? this.#unread : text,
       lastEventId: this.#lastEventId,
       retryMs: this.#retryMs,
@@ -169,17 +174,18 @@ export class RpcCall implements AnswerSink, Ticking {
 
   onError(error: TransportError): void {
     this.#ticker.remove(this);
-    const resend = this.#resend;
-    this.#resend = undefined;
-    if (resend !== undefined && !this.#settled && mayResend(error, resend.safe)) resend.send();
-    else if (error.failure === 'broken' && this.#lastEventId !== undefined) this.onEnd('');
+    const headers = this.#headers;
+    this.#headers = undefined;
+    if (headers !== undefined && !this.#settled && mayResend(error, this.#safe)) {
+      this.#transfer = this.#transport?.send('POST', headers, this.#body, this);
+    } else if (error.failure === 'broken' && this.#lastEventId !== undefined) this.onEnd('');
     else this.#end({ kind: 'failed', error });
   }
 
   /** A response that reached the gateway on another stream. */
   take(frame: ResultFrame | ErrorFrame): void {
     const read = frame.type === 'result' ? readResult(frame) : frame;
-    this.#end({ kind: 'answer', status: this.#status || 200, headers: this.#headers, frame: read });
+    this.#end({ kind: 'answer', status: this.#status || 200, headers: this.#answerHeaders, frame: read });
   }
 
   #quirk(what: string): void {
@@ -212,6 +218,7 @@ export class RpcCall implements AnswerSink, Ticking {
   #end(reply: RpcReply): void {
     if (this.#settled) return;
     this.#settled = true;
+    this.#listener.onReply?.(reply);
     this.#settle(reply);
   }
 }

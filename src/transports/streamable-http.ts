@@ -47,6 +47,8 @@ export class StreamableHttpTransport {
   path: string;
   readonly #configuredPath: string;
   #streamFirst = false;
+  /** Headers of every request. */
+  readonly #headers: readonly string[];
 
   constructor(options: StreamableHttpOptions) {
     const url = new URL(options.url);
@@ -54,6 +56,8 @@ export class StreamableHttpTransport {
     this.origin = url.origin;
     this.path = url.pathname + url.search;
     this.#configuredPath = this.path;
+    const { headers, hostHeader } = options;
+    this.#headers = hostHeader === undefined ? headers : [...headers, 'host', hostHeader];
     this.connections = new Connections(url.origin, options.connectMs);
   }
 
@@ -67,11 +71,12 @@ export class StreamableHttpTransport {
     body: Rope | undefined,
     sink: AnswerSink,
   ): Transfer {
-    const { hostHeader, headers: fixed } = this.options;
-    const all = fixed.length === 0 ? [...headers] : [...headers, ...fixed];
-    if (hostHeader !== undefined) all.push('host', hostHeader);
-    if (this.#streamFirst) replace(all, ACCEPT, ACCEPT_STREAM_FIRST);
-    const transfer = new Transfer(this, method, all, outgoingBody(body, all), sink);
+    const large = body !== undefined && body.byteLength > SINGLE_BUFFER_UP_TO;
+    const whole = large ? this.#headers.concat('content-length', String(body.byteLength)) : this.#headers;
+    let all = whole.length === 0 ? headers : headers.concat(whole);
+    if (this.#streamFirst) all = streamFirst(all);
+    const outgoing = body === undefined ? null : large ? body.pieces : body.toBuffer();
+    const transfer = new Transfer(this, method, all, outgoing, sink);
     transfer.start();
     return transfer;
   }
@@ -91,16 +96,16 @@ export class StreamableHttpTransport {
 
   /**
    * Learns from a 406 which order of media types the backend wants.
-   * @param headers of the request, to be sent again with the other order
-   * @returns false when both have been tried
+   * @param headers of the request
+   * @returns the headers with which to send it again; undefined when both orders have been tried
    */
-  learnAccept(headers: string[]): boolean {
-    if (replace(headers, ACCEPT, ACCEPT_STREAM_FIRST)) {
+  learnAccept(headers: readonly string[]): string[] | undefined {
+    if (headers.includes(ACCEPT)) {
       this.#streamFirst = true;
-      return true;
+      return streamFirst(headers);
     }
     if (headers.includes(ACCEPT_STREAM_FIRST)) this.#streamFirst = false;
-    return false;
+    return undefined;
   }
 
   /** Ends every connection, also those in use. */
@@ -109,15 +114,6 @@ export class StreamableHttpTransport {
   }
 }
 
-function outgoingBody(body: Rope | undefined, headers: string[]): Buffer | Buffer[] | null {
-  if (body === undefined) return null;
-  if (body.byteLength <= SINGLE_BUFFER_UP_TO) return body.toBuffer();
-  headers.push('content-length', String(body.byteLength));
-  return [...body.pieces];
-}
-
-function replace(headers: string[], value: string, by: string): boolean {
-  const index = headers.indexOf(value);
-  if (index !== -1) headers[index] = by;
-  return index !== -1;
+function streamFirst(headers: readonly string[]): string[] {
+  return headers.map((value) => (value === ACCEPT ? ACCEPT_STREAM_FIRST : value));
 }

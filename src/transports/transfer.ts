@@ -45,13 +45,19 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking 
   constructor(
     transport: StreamableHttpTransport,
     method: Dispatcher.HttpMethod,
-    headers: string[],
-    body: Buffer | Buffer[] | null,
+    headers: readonly string[],
+    body: Buffer | readonly Buffer[] | null,
     sink: AnswerSink,
   ) {
     this.#transport = transport;
     this.#pool = transport.connections.pool;
-    this.#request = { path: transport.path, method, headers, body: body as Buffer | null };
+    // undici takes more than its types say: a list of buffers as a body, and it does not write to the headers.
+    this.#request = {
+      path: transport.path,
+      method,
+      headers: headers as string[],
+      body: body as Buffer | null,
+    };
     this.sink = sink;
   }
 
@@ -153,7 +159,12 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking 
   #isToBeSentAgain(status: number): boolean {
     const { method, path, headers } = this.#request;
     if (this.#transport.learnPath(method, path, status)) this.#redirected = this.#transport.path;
-    else if (status === 406 && this.#transport.learnAccept(headers as string[])) this.#redirected = path;
+    else if (status === 406) {
+      const others = this.#transport.learnAccept(headers as string[]);
+      if (others === undefined) return false;
+      this.#request.headers = others;
+      this.#redirected = path;
+    }
     return this.#redirected !== undefined;
   }
 

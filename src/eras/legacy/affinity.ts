@@ -73,9 +73,14 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     return this.#caller.forwarded;
   }
 
+  /** The session, where there is nothing to wait for. */
+  get ready(): BackendSession | undefined {
+    return this.#session?.lost === false ? this.#session : undefined;
+  }
+
   /** The session, opened if need be; calls that come at once wait for the same handshake. */
   session(): Promise<BackendSession> {
-    if (this.#session !== undefined && !this.#session.lost) return Promise.resolve(this.#session);
+    if (this.ready !== undefined) return Promise.resolve(this.ready);
     if (this.#opening === undefined) {
       const opening = this.#open().finally(() => {
         if (this.#opening === opening) this.#opening = undefined;

@@ -28,10 +28,39 @@ export interface SessionCall {
   /** The id, and the progress token, under which the backend knows it. */
   readonly id: number;
   readonly rpc: RpcCall;
+  readonly done: Promise<RpcReply>;
 }
 
-interface CallInFlight extends SessionCall, Bagged {
+/** A request among those in flight on a session. */
+class CallInFlight implements SessionCall, RpcListener, Bagged {
+  place = NOWHERE;
+  readonly id: number;
+  readonly rpc: RpcCall;
   readonly listener: RpcListener;
+  readonly #session: BackendSession;
+
+  constructor(session: BackendSession, id: number, listener: RpcListener) {
+    this.#session = session;
+    this.id = id;
+    this.listener = listener;
+    this.rpc = new RpcCall(String(id), session.backend.ticker, this);
+  }
+
+  get done(): Promise<RpcReply> {
+    return this.rpc.reply;
+  }
+
+  onNotification(frame: NotificationFrame): CatchUp | undefined {
+    return this.listener.onNotification(frame);
+  }
+
+  onRequest(frame: RequestFrame): void {
+    this.listener.onRequest(frame);
+  }
+
+  onReply(reply: RpcReply): void {
+    this.#session.finish(this, reply);
+  }
 }
 
 /** Takes what arrives on a session outside the answer stream of a call. */
@@ -91,7 +120,7 @@ export class BackendSession {
 
   /** Headers of a POST on this session, name and value in turn. */
   headers(forwarded: ForwardedHeaders): string[] {
-    const headers = [...POST_HEADERS, ...this.#headers];
+    const headers = POST_HEADERS.concat(this.#headers);
     pushForwarded(headers, forwarded);
     const { cookies } = this;
     if (cookies !== undefined) headers.push('cookie', cookies);
@@ -107,15 +136,14 @@ export class BackendSession {
     params: (id: number) => Rope | undefined,
     forwarded: ForwardedHeaders,
     listener: RpcListener,
-  ): SessionCall & { done: Promise<RpcReply> } {
+  ): SessionCall {
     const id = this.#nextId++;
-    const { transport, ticker } = this.backend;
-    const rpc = new RpcCall(String(id), ticker, listener);
-    const call = { id, rpc, listener, place: NOWHERE };
+    const call = new CallInFlight(this, id, listener);
     this.#calls ??= new Bag();
     this.#calls.add(call);
-    rpc.post(transport, this.headers(forwarded), requestRope(id, method, params(id)), isSafe(method));
-    return { id, rpc, done: this.#finish(call) };
+    const body = requestRope(id, method, params(id));
+    call.rpc.post(this.backend.transport, this.headers(forwarded), body, isSafe(method));
+    return call;
   }
 
   /** Takes up the broken answer stream of a call again (basic/transports, "Resumability and Redelivery"). */
@@ -259,13 +287,12 @@ export class BackendSession {
     await this.backend.deleteSession(this.headers(forwarded));
   }
 
-  async #finish(call: CallInFlight): Promise<RpcReply> {
-    const reply = await call.rpc.reply;
+  /** A call has its reply. */
+  finish(call: CallInFlight, reply: RpcReply): void {
     this.#calls?.remove(call);
     if (this.#calls?.size === 0) this.#calls = undefined;
     this.lastUsedAt = performance.now();
     if (reply.kind !== 'failed' && reply.headers['set-cookie'] !== undefined) this.keepCookies(reply.headers);
-    return reply;
   }
 
   #takeStray(frame: ResultFrame | ErrorFrame): void {

@@ -1,10 +1,16 @@
 import { isChange } from '../../exchange/changes.js';
 import { CODE, cancelled, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
-import type { Exchange, Params } from '../../exchange/exchange.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import { serverMessageFor, wholeOf } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import type { Answer } from '../../exchange/types.js';
-import { getMember, type NotificationFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
+import {
+  type Edits,
+  getMember,
+  type NotificationFrame,
+  type RequestFrame,
+  Rope,
+} from '../../jsonrpc/index.js';
 import type { CatchUp } from '../../transports/catch-up.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../transports/rpc-call.js';
 import { answerFor } from './answers.js';
@@ -21,9 +27,11 @@ const ROUND_MEMBERS: ReadonlyMap<string, undefined> = new Map([
 const LONGEST_RESUME_PAUSE_MS = 10_000;
 const MAX_RESUMES = 10;
 
-function hasRoundMembers({ bytes, node }: Params): boolean {
-  if (node === undefined) return false;
-  return [...ROUND_MEMBERS.keys()].some((key) => getMember(bytes, node, key) !== undefined);
+function roundMembers({ request, caller }: Exchange): Edits | undefined {
+  const { bytes, node } = request.params;
+  if (caller.era === 'legacy' || node === undefined) return undefined;
+  for (const key of ROUND_MEMBERS.keys()) if (getMember(bytes, node, key) !== undefined) return ROUND_MEMBERS;
+  return undefined;
 }
 
 /** One exchange on a backend session: the request, its progress and questions, its cancellation. */
@@ -60,11 +68,7 @@ export class LegacyCall implements RpcListener {
       (id) => {
         const token =
           request.progressToken === undefined ? undefined : new Map([['progressToken', String(id)]]);
-        return rewriteParams(
-          request.params,
-          token,
-          hasRoundMembers(request.params) && caller.era !== 'legacy' ? ROUND_MEMBERS : undefined,
-        );
+        return rewriteParams(request.params, token, roundMembers(this.#exchange));
       },
       caller.forwarded,
       this,

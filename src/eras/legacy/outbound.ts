@@ -36,7 +36,7 @@ import { declarationFor, neutralCapabilities, neutralResult } from './codec.js';
 import { freshnessOf } from './freshness.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
-import { type PoolOptions, Waiter } from './pool.js';
+import { type Lease, type PoolOptions, Waiter } from './pool.js';
 import { PooledSessions } from './pooled-sessions.js';
 import { Roots, type RootsPolicy } from './roots.js';
 
@@ -84,7 +84,7 @@ export class LegacyOutbound implements Outbound {
     });
   }
 
-  async call(exchange: Exchange): Promise<Outcome> {
+  call(exchange: Exchange): Promise<Outcome> {
     const { session } = exchange.caller;
     return session === undefined ? this.#callPooled(exchange) : this.#callOwn(exchange, session);
   }
@@ -166,7 +166,7 @@ export class LegacyOutbound implements Outbound {
   }
 
   /** A call of a client with a session: on the one backend session that belongs to it. */
-  async #callOwn(exchange: Exchange, client: ClientSession): Promise<Outcome> {
+  #callOwn(exchange: Exchange, client: ClientSession): Promise<Outcome> {
     const affinity = this.#affinity(client, exchange.caller);
     exchange.notes.session = 'own';
     if (!mayBeAsked(exchange)) return this.#callOn(affinity, exchange);
@@ -176,8 +176,9 @@ export class LegacyOutbound implements Outbound {
 
   async #callOn(affinity: ClientAffinity, exchange: Exchange): Promise<Outcome> {
     for (let attempt = 0; ; attempt++) {
-      const session = await abortable(exchange, affinity.session());
-      await session.feedSettled();
+      const session = affinity.ready ?? (await abortable(exchange, affinity.session()));
+      const settled = session.feedSettled();
+      if (settled !== undefined) await settled;
       const reply = await new LegacyCall(exchange, session, this.#roots, this.#tell).run();
       const again = this.#mayRepeat(reply, session, attempt);
       if (again) {
@@ -192,15 +193,8 @@ export class LegacyOutbound implements Outbound {
   /** A call of a client without a session: on one that the gateway holds. */
   async #callPooled(exchange: Exchange): Promise<Outcome> {
     for (let attempt = 0; ; attempt++) {
-      const waiter = new Waiter();
-      const lease = await abortable(
-        exchange,
-        this.#pooled.lease(exchange.caller, waiter, exchange.request.method),
-        {
-          leave: () => waiter.abandon(),
-          late: (lease) => lease.release(),
-        },
-      );
+      const ready = this.#pooled.ready(exchange.caller, exchange.request.method);
+      const lease = ready ?? (await this.#leaseFor(exchange));
       const { session } = lease;
       exchange.notes.session = session.id === undefined ? 'none' : lease.use;
       const onChange = (frame: NotificationFrame): void => this.#pooled.changed(exchange.caller, frame);
@@ -222,6 +216,12 @@ export class LegacyOutbound implements Outbound {
         lease.release();
       }
     }
+  }
+
+  #leaseFor(exchange: Exchange): Promise<Lease> {
+    const waiter = new Waiter();
+    const lease = this.#pooled.lease(exchange.caller, waiter, exchange.request.method);
+    return abortable(exchange, lease, { leave: () => waiter.abandon(), late: (late) => late.release() });
   }
 
   /**

@@ -85,6 +85,14 @@ export class SessionPool {
     return this.#line.size;
   }
 
+  /** What {@link SessionPool.acquireShared} gives, where there is nothing to wait for. */
+  readyShared(key: string): Lease | undefined {
+    const entry = this.#shared.get(key);
+    if (entry?.session === undefined || entry.session.lost) return undefined;
+    const { park, release } = this.#hold(entry);
+    return { session: entry.session, use: entry.use, park, release };
+  }
+
   /**
    * The session of a key, opened by whoever comes first; the others wait for the same handshake.
    * @throws whatever `open` throws
@@ -174,7 +182,8 @@ export class SessionPool {
     return undefined;
   }
 
-  async #lease(entry: Entry, waiter: Waiter | undefined): Promise<Lease> {
+  /** Counts one more holder of an entry, until it gives its place back. */
+  #hold(entry: Entry): Pick<Lease, 'park' | 'release'> {
     entry.holders++;
     let released = false;
     const release = (): void => {
@@ -184,7 +193,11 @@ export class SessionPool {
       entry.holders--;
       if (entry.holders === 0) this.#unused(entry);
     };
-    const park = (parked: boolean): void => this.#park(entry, parked && !released);
+    return { park: (parked) => this.#park(entry, parked && !released), release };
+  }
+
+  async #lease(entry: Entry, waiter: Waiter | undefined): Promise<Lease> {
+    const { park, release } = this.#hold(entry);
     if (entry.session !== undefined) return { session: entry.session, use: entry.use, park, release };
     if (waiter !== undefined) waiter.leave = release;
     try {

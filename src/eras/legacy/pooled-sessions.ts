@@ -47,6 +47,13 @@ export class PooledSessions {
     this.#hubs = new Hubs(options.onChange);
   }
 
+  /** What {@link PooledSessions.lease} gives, where there is nothing to wait for. */
+  ready(caller: Caller, method: string): Lease | undefined {
+    const { key, asks } = this.#identityOf(caller);
+    const shared = this.#options.isolation !== 'call' && !(asks && !NEVER_ASKING.has(method));
+    return shared ? this.#pool.readyShared(key) : undefined;
+  }
+
   /** A session for a caller: to itself while it does something during which the server may ask it something. */
   lease(caller: Caller, waiter?: Waiter, method?: string): Promise<Lease> {
     const { isolation } = this.#options;
@@ -68,7 +75,7 @@ export class PooledSessions {
   /** A change was told of on the answer stream of a call. */
   changed(caller: Caller, frame: NotificationFrame): void {
     const change = changeOf(frame);
-    const hub = this.#hubs.peek(this.#sessionOf(caller).key);
+    const hub = this.#hubs.peek(this.#identityOf(caller).key);
     if (hub === undefined) this.#options.onChange(change);
     else hub.tell(change);
   }
@@ -83,21 +90,28 @@ export class PooledSessions {
     asks: boolean;
     open: (hears: boolean) => Promise<BackendSession>;
   } {
-    const { roots, ownInfo, open: openSession } = this.#options;
-    const { text, asks } = declarationFor(caller.neutralCapabilities, roots.policy !== 'off');
-    const clientInfo = caller.clientInfo ?? ownInfo;
+    const { open: openSession } = this.#options;
+    const { key, capabilities, clientInfo, asks } = this.#identityOf(caller);
     const { forwarded } = caller;
     const open = async (hears: boolean): Promise<BackendSession> => {
       const session = await openSession({
         revision: NEWEST_LEGACY,
-        capabilities: text,
+        capabilities,
         clientInfo,
         forwarded,
       });
       if (hears) session.openFeed(this.#listener(session, caller, asks), forwarded);
       return session;
     };
-    return { key: `${caller.principal} ${text} ${clientInfo}`, asks, open };
+    return { key, asks, open };
+  }
+
+  /** As whom the gateway opens a session for a caller: who is the same to the backend may share one. */
+  #identityOf(caller: Caller): { key: string; capabilities: string; clientInfo: string; asks: boolean } {
+    const { roots, ownInfo } = this.#options;
+    const { text, asks } = declarationFor(caller.neutralCapabilities, roots.policy !== 'off');
+    const clientInfo = caller.clientInfo ?? ownInfo;
+    return { key: `${caller.principal} ${text} ${clientInfo}`, capabilities: text, clientInfo, asks };
   }
 
   #listener(session: BackendSession, caller: Caller, asks: boolean): PooledListener {
