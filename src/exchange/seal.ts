@@ -46,17 +46,25 @@ export class Sealer {
     // A second spelling of the same bytes would be a second name of the same session.
     if (bytes.length < KEY_ID_BYTES + IV_BYTES + TAG_BYTES || bytes.toString('base64url') !== token)
       return undefined;
-    const key = this.#keys.find(({ id }) => id.equals(bytes.subarray(0, KEY_ID_BYTES)));
-    if (key === undefined) return undefined;
-    const iv = bytes.subarray(KEY_ID_BYTES, KEY_ID_BYTES + IV_BYTES);
-    const decipher = createDecipheriv('aes-256-gcm', key.secret, iv);
-    decipher.setAAD(Buffer.from(purpose));
-    decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
-    try {
-      const body = bytes.subarray(KEY_ID_BYTES + IV_BYTES, bytes.length - TAG_BYTES);
-      return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8');
-    } catch {
-      return undefined;
+    const keyId = bytes.subarray(0, KEY_ID_BYTES);
+    for (const { id, secret } of this.#keys) {
+      // Ids are short, so that two keys may share one.
+      const content = id.equals(keyId) ? unseal(secret, purpose, bytes) : undefined;
+      if (content !== undefined) return content;
     }
+    return undefined;
+  }
+}
+
+function unseal(secret: Buffer, purpose: string, bytes: Buffer): string | undefined {
+  const iv = bytes.subarray(KEY_ID_BYTES, KEY_ID_BYTES + IV_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', secret, iv, { authTagLength: TAG_BYTES });
+  decipher.setAAD(Buffer.from(purpose));
+  decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+  try {
+    const body = bytes.subarray(KEY_ID_BYTES + IV_BYTES, bytes.length - TAG_BYTES);
+    return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8');
+  } catch {
+    return undefined;
   }
 }

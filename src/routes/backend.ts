@@ -1,6 +1,6 @@
 import type { LegSetting } from '../config/index.js';
 import type { ProbeFinding } from '../eras/modern/probe.js';
-import { badGateway, unreachable } from '../exchange/errors.js';
+import { badGateway, ExchangeError, unreachable } from '../exchange/errors.js';
 import type { Outbound } from '../exchange/outbound.js';
 import { WrongEra } from '../exchange/outbound.js';
 import type { Caller, EraName, ForwardedHeaders } from '../exchange/types.js';
@@ -183,9 +183,14 @@ export class Backend {
       await session?.affinity?.end();
       if (session !== undefined) session.affinity = undefined;
     } catch (error) {
-      if (!(error instanceof WrongEra)) throw error;
-      this.#legacyLeg = 'none';
+      if (error instanceof WrongEra) this.#legacyLeg = 'none';
+      else if (!isFailure(error)) throw error;
     }
     return modern;
   }
+}
+
+/** Whether an error is of the backend, and not for the client to act upon. */
+function isFailure(error: unknown): boolean {
+  return error instanceof ExchangeError && (error.outcome.status ?? 200) >= 500;
 }

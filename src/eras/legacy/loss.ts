@@ -39,7 +39,8 @@ const ABOUT_THE_REQUEST: ReadonlySet<number> = new Set([-32700, -32601, -32602, 
 /** Statuses by which servers refuse what comes without a session. */
 const WANTS_SESSION: ReadonlySet<number> = new Set([400, 404, 422]);
 
-const MAX_DATA_CHARS = 500;
+/** As much of a message, its data or a body as is looked at: the patterns take their time with long ones. */
+const MAX_CHARS = 500;
 
 /** An answer that the configuration names. */
 export interface ConfiguredLoss {
@@ -66,11 +67,14 @@ export class LossTable {
     if (reply.kind === 'failed') return false;
     const { status } = reply;
     if (sessionId === undefined) return WANTS_SESSION.has(status) && SESSION.test(textOfRefusal(reply));
-    if (reply.kind === 'no-answer')
-      return status >= 400 && (isKnown(status, reply.text) || this.#isConfigured(status, reply.text));
+    if (reply.kind === 'no-answer') {
+      const text = reply.text.slice(0, MAX_CHARS);
+      return status >= 400 && (isKnown(status, text) || this.#isConfigured(status, text));
+    }
     const { frame } = reply;
     if (frame.type !== 'error') return false;
-    const { code, message } = frame;
+    const { code } = frame;
+    const message = frame.message.slice(0, MAX_CHARS);
     const said = `${message} ${detailsOf(frame)}`;
     if (this.#isConfigured(status, said)) return true;
     if (status < 400) {
@@ -100,5 +104,5 @@ function textOfRefusal(reply: Exclude<RpcReply, { kind: 'failed' }>): string {
 }
 
 function detailsOf({ bytes, data }: ErrorFrame): string {
-  return data === undefined ? '' : textOf(bytes, data).slice(0, MAX_DATA_CHARS);
+  return data === undefined ? '' : textOf(bytes, data).slice(0, MAX_CHARS);
 }
