@@ -94,6 +94,7 @@ export class ModernOutbound implements Outbound {
     }
     const sameEra = exchange.caller.era === 'modern';
     let refreshed = false;
+    let insisted = false;
     let rounds: Rounds | undefined;
     let edits: Edits | undefined;
     for (;;) {
@@ -118,6 +119,10 @@ export class ModernOutbound implements Outbound {
       if (refused === MODERN_CODE.headerMismatch && tools !== undefined && !refreshed) {
         refreshed = true;
         this.#tools.forget(toolKey(exchange.caller));
+        continue;
+      }
+      if (!sameEra && !insisted && namesOwnVersion(reply)) {
+        insisted = true;
         continue;
       }
       return this.#error(exchange, reply);
@@ -277,12 +282,25 @@ export class ModernOutbound implements Outbound {
     return new Rope().push(`{"_meta":{${meta.join(',')}}`);
   }
 
-  /** A request of the gateway's own on behalf of a caller. */
+  /** A request of the gateway's own on behalf of a caller, which takes up to `limitMs`. */
   async #request(
     caller: Caller,
     method: string,
     params: Record<string, unknown> | undefined,
     limitMs: number,
+  ): Promise<RpcReply> {
+    const deadline = performance.now() + limitMs;
+    const send = (): Promise<RpcReply> => this.#sendOwn(caller, method, params, limitMs, deadline);
+    const reply = await send();
+    return namesOwnVersion(reply) ? send() : reply;
+  }
+
+  async #sendOwn(
+    caller: Caller,
+    method: string,
+    params: Record<string, unknown> | undefined,
+    limitMs: number,
+    deadline: number,
   ): Promise<RpcReply> {
     const { transport, ticker } = this.#options;
     const id = String(this.#nextId++);
@@ -290,7 +308,8 @@ export class ModernOutbound implements Outbound {
     for (const [key, value] of Object.entries(params ?? {})) all.push(`,"${key}":${JSON.stringify(value)}`);
     const body = requestRope(id as never, method, all.push('}'));
     const rpc = new RpcCall(id, ticker, SILENT);
-    const timer = setTimeout(() => rpc.abort(`no answer to ${method} within ${limitMs} ms`), limitMs).unref();
+    const expire = (): void => rpc.abort(`no answer to ${method} within ${limitMs} ms`);
+    const timer = setTimeout(expire, deadline - performance.now()).unref();
     try {
       return await rpc.post(transport, this.#headers(caller, method, undefined), body, isSafe(method)).reply;
     } finally {
@@ -407,6 +426,19 @@ function freshnessOf(bytes: Buffer, result: JsonNode, caller: Caller): Freshness
   const scope = stringOf(bytes, getMember(bytes, result, 'cacheScope'));
   // What a credential was needed for is not shown to others, whatever the backend says of it.
   return { ttlMs, hintMs: ttlMs, shared: scope === 'public' && caller.forwarded.authorization === undefined };
+}
+
+/**
+ * A refusal of the version offered by a server that names it among those that it supports: it is asked again as it says
+ * (basic/versioning), since it has carried out nothing.
+ */
+function namesOwnVersion(reply: RpcReply): boolean {
+  if (reply.kind !== 'answer' || reply.frame.type !== 'error') return false;
+  const { code, bytes, data } = reply.frame;
+  if (code !== MODERN_CODE.unsupportedVersion || data === undefined) return false;
+  const supported = getMember(bytes, data, 'supported');
+  if (supported?.kind !== 'array') return false;
+  return elementsOf(bytes, supported).some((version) => stringOf(bytes, version) === MODERN_VERSION);
 }
 
 function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {
