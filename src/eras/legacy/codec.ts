@@ -6,7 +6,6 @@ import {
   elementsOf,
   getMember,
   type JsonNode,
-  membersOf,
   Rope,
   scanJson,
   textOf,
@@ -84,8 +83,8 @@ export function declarationFor(capabilities: ClientCapabilities, roots: boolean)
 export function neutralResult(method: string, bytes: Buffer, result: JsonNode, edits: PendingEdits): void {
   if (method === 'tools/list') {
     const tools = getMember(bytes, result, 'tools');
-    if (tools?.kind === 'array' && mentions(bytes, tools, LEGACY_TOOL_MEMBERS))
-      edits.set('tools', neutralTools(bytes, tools));
+    if (tools?.kind === 'array' && mentions(bytes, tools, TASK_MEMBER))
+      edits.set('tools', withoutTaskSupport(bytes, tools));
   } else if (method === 'tools/call') {
     if (isMissing(getMember(bytes, result, 'content')) && getMember(bytes, result, 'task') === undefined) {
       edits.set('content', '[]');
@@ -97,52 +96,21 @@ function isMissing(node: JsonNode | undefined): boolean {
   return node === undefined || node.kind === 'null';
 }
 
-const HEADER_ANNOTATION = 'x-mcp-header';
-const LEGACY_TOOL_MEMBERS = ['"execution"', `"${HEADER_ANNOTATION}"`];
+/** Of core tasks, which are the legacy era's alone. */
+const TASK_MEMBER = 'execution';
 
-function mentions(bytes: Buffer, node: JsonNode, texts: readonly string[]): boolean {
-  return texts.some((text) => {
-    const at = bytes.indexOf(text, node.start);
-    return at !== -1 && at < node.end;
-  });
+/** Whether a member of that name may be within a value: it is written so somewhere in it. */
+function mentions(bytes: Buffer, node: JsonNode, name: string): boolean {
+  const at = bytes.indexOf(`"${name}"`, node.start);
+  return at !== -1 && at < node.end;
 }
 
-/**
- * Tools without `execution` (core tasks) and without header annotations: a legacy backend reads no such headers, and
- * clients of the modern era drop a tool whose annotations are not to the letter.
- */
-function neutralTools(bytes: Buffer, tools: JsonNode): Rope {
+function withoutTaskSupport(bytes: Buffer, tools: JsonNode): Rope {
   return mapElements(bytes, tools, (tool) => {
-    const edits = new Map<string, Rope | undefined>([['execution', undefined]]);
-    const schema = getMember(bytes, tool, 'inputSchema');
-    if (schema !== undefined && mentions(bytes, schema, [`"${HEADER_ANNOTATION}"`])) {
-      edits.set('inputSchema', withoutMember(bytes, schema, HEADER_ANNOTATION));
-    }
     const out = new Rope();
-    writeObject(out, bytes, tool, edits);
+    writeObject(out, bytes, tool, new Map([[TASK_MEMBER, undefined]]));
     return out;
   });
-}
-
-/** What is deeper is passed on unread: looking into a level costs a pass over all that is in it. */
-const MAX_DEPTH = 64;
-
-/** A value without a member of that name in any object within it; where the member is an object, it is a property. */
-function withoutMember(bytes: Buffer, node: JsonNode, name: string, depth = 0): Rope {
-  const out = new Rope();
-  if (depth > MAX_DEPTH) return out.pushSlice(bytes, node.start, node.end);
-  if (node.kind === 'array')
-    return mapElements(bytes, node, (element) => withoutMember(bytes, element, name, depth + 1));
-  if (node.kind !== 'object') return out.pushSlice(bytes, node.start, node.end);
-  const edits = new Map<string, Rope | undefined>();
-  for (const { key, value } of membersOf(bytes, node)) {
-    if (key === name && value.kind !== 'object') edits.set(key, undefined);
-    else if (mentions(bytes, value, [`"${name}"`])) {
-      edits.set(key, withoutMember(bytes, value, name, depth + 1));
-    }
-  }
-  writeObject(out, bytes, node, edits);
-  return out;
 }
 
 function mapElements(bytes: Buffer, array: JsonNode, change: (element: JsonNode) => Rope | undefined): Rope {

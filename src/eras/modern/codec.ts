@@ -1,7 +1,22 @@
 import { CODE } from '../../exchange/errors.js';
-import type { ErrorOutcome, PendingEdits, ResultOutcome } from '../../exchange/outcome.js';
-import { getMember, type JsonNode, Rope, stringOf, textOf, writeObject } from '../../jsonrpc/index.js';
+import {
+  type ErrorOutcome,
+  type PendingEdits,
+  pendingMember,
+  type ResultOutcome,
+} from '../../exchange/outcome.js';
+import {
+  elementsOf,
+  getMember,
+  type JsonNode,
+  Rope,
+  stringOf,
+  textOf,
+  writeObject,
+} from '../../jsonrpc/index.js';
 import { CACHEABLE, META, MODERN_CODE, RESERVED_CODES } from './names.js';
+import { mentionsAnnotation, withoutAnnotations } from './param-headers.js';
+import { toolFacts } from './tool-index.js';
 
 /** Members of a modern result that no other era has. */
 const RESULT_MEMBERS = ['resultType', 'ttlMs', 'cacheScope'] as const;
@@ -36,6 +51,11 @@ export function dressResult(method: string, outcome: ResultOutcome, hints: Cache
     edits.set('ttlMs', String(hints.ttlMs));
     edits.set('cacheScope', `"${hints.scope}"`);
   }
+  if (method === 'tools/list') {
+    const tools = pendingMember(outcome, 'tools');
+    if (tools?.node.kind === 'array' && mentionsAnnotation(tools.bytes, tools.node))
+      edits.set('tools', withValidAnnotations(tools.bytes, tools.node));
+  }
   if (serverInfo !== undefined) {
     const meta = getMember(bytes, node, '_meta');
     const rewritten = new Rope();
@@ -43,6 +63,22 @@ export function dressResult(method: string, outcome: ResultOutcome, hints: Cache
     writeObject(rewritten, bytes, known, new Map([[META.serverInfo, serverInfo]]));
     edits.set('_meta', rewritten);
   }
+}
+
+/**
+ * Tools whose header annotations are to the letter, or gone: clients of the era drop a tool with others, and to servers
+ * of the legacy era the annotation means nothing.
+ */
+function withValidAnnotations(bytes: Buffer, tools: JsonNode): Rope {
+  const out = new Rope();
+  for (const [index, tool] of elementsOf(bytes, tools).entries()) {
+    out.push(index === 0 ? '[' : ',');
+    const schema = tool.kind === 'object' ? getMember(bytes, tool, 'inputSchema') : undefined;
+    if (schema === undefined || toolFacts(bytes, tool) !== undefined)
+      out.pushSlice(bytes, tool.start, tool.end);
+    else writeObject(out, bytes, tool, new Map([['inputSchema', withoutAnnotations(bytes, schema)]]));
+  }
+  return out.push(']');
 }
 
 /** Types of result that a modern client takes without having declared anything. */

@@ -133,7 +133,7 @@ function checkNames(frame: RequestFrame, headers: McpHeaders): string | undefine
   return name;
 }
 
-function mismatch(what: string): Refusal {
+export function mismatch(what: string): Refusal {
   return refuse(MODERN_CODE.headerMismatch, `Header mismatch: ${what}`);
 }
 

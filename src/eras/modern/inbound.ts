@@ -19,8 +19,9 @@ import type { Answer } from '../../transports/answer.js';
 import type { HttpCall } from '../../transports/inbound-call.js';
 import type { Inbound } from '../era.js';
 import { readFilter } from './changes.js';
-import { type Envelope, type Refusal, readEnvelope } from './envelope.js';
+import { type Envelope, mismatch, type Refusal, readEnvelope } from './envelope.js';
 import { InteractiveCall, type Waiter } from './interactive.js';
+import { ListedTools } from './listed-tools.js';
 import { Listening, listenEnd } from './listen.js';
 import { ENVELOPE_KEYS, META, MODERN_VERSION, MODERN_VERSIONS } from './names.js';
 import { writeOutcome } from './outcome.js';
@@ -33,6 +34,7 @@ const DISCOVER = 'server/discover';
 /** The modern era toward clients: every POST tells all that there is to know about its sender. */
 export class ModernInbound implements Inbound {
   readonly #lot: ParkingLot<InteractiveCall>;
+  readonly #listed = new ListedTools();
 
   constructor(parking: ParkingOptions) {
     this.#lot = new ParkingLot(parking);
@@ -72,9 +74,17 @@ export class ModernInbound implements Inbound {
 
   async close(): Promise<void> {}
 
+  /** What a request says of its sender, checked as far as it can be without the backend. */
+  #read(route: RouteService, call: HttpCall, frame: RequestFrame): Envelope | Refusal {
+    const envelope = readEnvelope(frame, call.headers);
+    if ('code' in envelope) return envelope;
+    const problem = this.#listed.problemOf(route.path, call, frame, envelope.name);
+    return problem === undefined ? envelope : mismatch(problem);
+  }
+
   /** Answers one request; never throws. */
   async #request(route: RouteService, call: HttpCall, frame: RequestFrame): Promise<void> {
-    const envelope = readEnvelope(frame, call.headers);
+    const envelope = this.#read(route, call, frame);
     if ('code' in envelope) {
       refuse(call.answer, frame, envelope);
       return;
@@ -84,6 +94,8 @@ export class ModernInbound implements Inbound {
     const exchange = this.#exchange(call, frame, envelope, interactive);
     interactive.begin(exchange);
     const outcome = await this.#outcome(route, call, frame, exchange);
+    if (outcome.type === 'result' && frame.method === 'tools/list')
+      this.#listed.note(route.path, call.principal, outcome);
     if (frame.method === LISTEN && exchange.cancelled !== undefined) {
       // The gateway ends the subscription, and says so in the proper way; a client that has left reads none of it.
       call.answer.end(200, listenEnd(frame.id));

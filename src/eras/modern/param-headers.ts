@@ -1,5 +1,14 @@
-import { elementsOf, getMember, type JsonNode, membersOf, stringOf, textOf } from '../../jsonrpc/index.js';
-import { encodeHeaderValue } from './headers.js';
+import {
+  elementsOf,
+  getMember,
+  type JsonNode,
+  membersOf,
+  Rope,
+  stringOf,
+  textOf,
+  writeObject,
+} from '../../jsonrpc/index.js';
+import { decodeHeaderValue, encodeHeaderValue } from './headers.js';
 
 const ANNOTATION = 'x-mcp-header';
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -34,7 +43,8 @@ export function paramHeadersOf(bytes: Buffer, inputSchema: JsonNode | undefined)
   return found;
 }
 
-function mentionsAnnotation(bytes: Buffer, node: JsonNode): boolean {
+/** Whether a value may hold an annotation: the name is written somewhere in it. */
+export function mentionsAnnotation(bytes: Buffer, node: JsonNode): boolean {
   const at = bytes.indexOf(`"${ANNOTATION}"`, node.start);
   return at !== -1 && at < node.end;
 }
@@ -62,6 +72,26 @@ function collect(bytes: Buffer, schema: JsonNode, path: readonly string[], found
     }
     collect(bytes, value, here, found);
   }
+}
+
+/** A schema without its annotations; a property may be called as they are, and stays. */
+export function withoutAnnotations(bytes: Buffer, node: JsonNode, isSchema = true, depth = 0): Rope {
+  const out = new Rope();
+  if (depth > 2 * MAX_DEPTH || !mentionsAnnotation(bytes, node))
+    return out.pushSlice(bytes, node.start, node.end);
+  if (node.kind === 'array') {
+    for (const [index, element] of elementsOf(bytes, node).entries())
+      out.push(index === 0 ? '[' : ',').push(withoutAnnotations(bytes, element, isSchema, depth + 1));
+    return out.push(']');
+  }
+  const edits = new Map<string, Rope | undefined>();
+  for (const { key, value } of node.kind === 'object' ? membersOf(bytes, node) : []) {
+    if (isSchema && key === ANNOTATION) edits.set(key, undefined);
+    else edits.set(key, withoutAnnotations(bytes, value, !(isSchema && key === 'properties'), depth + 1));
+  }
+  if (node.kind === 'object') writeObject(out, bytes, node, edits);
+  else out.pushSlice(bytes, node.start, node.end);
+  return out;
 }
 
 /** Annotations anywhere in a schema; `properties` holds names, among which the annotation's may be one. */
@@ -114,4 +144,43 @@ function headerText(bytes: Buffer, node: JsonNode, path: readonly string[]): str
     );
   }
   return String(number);
+}
+
+/**
+ * Compares the headers of a call with its arguments, as a server must that reads both (basic/transports, "Server
+ * Behavior for Custom Headers").
+ * @param args the `arguments` of the call
+ * @param received lower-cased names and values in turn
+ * @returns what contradicts; undefined if nothing does
+ */
+export function paramHeaderProblem(
+  bytes: Buffer,
+  args: JsonNode | undefined,
+  headers: readonly ParamHeader[],
+  received: readonly string[],
+): string | undefined {
+  for (const { header, path } of headers) {
+    let node = args;
+    for (const key of path) node = node === undefined ? undefined : getMember(bytes, node, key);
+    const at = received.findIndex((name, i) => i % 2 === 0 && name === header);
+    const value = at === -1 ? undefined : received[at + 1];
+    const where = path.join('.');
+    if (node === undefined || !MIRRORED.has(node.kind)) {
+      if (value !== undefined) return `${header} is sent, but the argument ${where} has no value for it`;
+    } else if (value === undefined) return `${header} is missing, but the argument ${where} has a value`;
+    else if (!says(value, bytes, node)) return `${header} is not the argument ${where}`;
+  }
+  return undefined;
+}
+
+const MIRRORED: ReadonlySet<string> = new Set(['string', 'number', 'true', 'false']);
+
+/** Whether the value of a header is that of an argument; numbers are equal in every spelling. */
+function says(header: string, bytes: Buffer, node: JsonNode): boolean {
+  const text = decodeHeaderValue(header);
+  if (text === undefined) return false;
+  if (node.kind === 'string') return stringOf(bytes, node) === text;
+  if (node.kind !== 'number') return node.kind === text;
+  const number = textOf(bytes, node);
+  return text === number || (text.trim() !== '' && Number(text) === Number(number));
 }

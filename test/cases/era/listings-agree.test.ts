@@ -48,7 +48,10 @@ const onModern = {
 /** Lists and calls as a client of one era. */
 type Ask = (method: string, params?: Loose) => Promise<Loose>;
 const CLIENTS: Record<string, (url: string) => Promise<Ask>> = {
-  modern: async (url) => async (method, params) => (await modern(url, method, params)).json,
+  modern: async (url) => async (method, params) => {
+    const headers = params?.name === 'by_region' ? { 'mcp-param-region': params.arguments.region } : {};
+    return (await modern(url, method, params, { headers })).json;
+  },
   legacy: async (url) => {
     const session = await legacy(url);
     return async (method, params) => (await session.request(method, params)).json;
