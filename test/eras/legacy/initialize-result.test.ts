@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { initializeResult } from '../../../src/eras/legacy/initialize-result.js';
+import type { ServerDescription } from '../../../src/exchange/outbound.js';
+
+const modern = (more: Partial<ServerDescription> = {}) =>
+  ({
+    era: 'modern',
+    capabilities: '{}',
+    serverInfo: undefined,
+    instructions: undefined,
+    ttlMs: 0,
+    result: Buffer.from('{}'),
+    ...more,
+  }) as ServerDescription;
+
+test.each([
+  [{}, '"capabilities":{},"serverInfo":{"name":"unknown","version":"0"}'],
+  [
+    { capabilities: '{"tools":{ }}', serverInfo: '{"name":"s","version":"1.0"}', instructions: '"\\u0041"' },
+    '"capabilities":{"tools":{ }},"serverInfo":{"name":"s","version":"1.0"},"instructions":"\\u0041"',
+  ],
+  [
+    { capabilities: '{"extensions":{"io.modelcontextprotocol/tasks":{},"x/y":{"a":1.0}}}', serverInfo: '{}' },
+    '"capabilities":{"extensions":{"x/y":{"a":1.0}}},"serverInfo":{}',
+  ],
+  [
+    { capabilities: '{"experimental":{"io.modelcontextprotocol/tasks":{}}}', serverInfo: '{}' },
+    '"capabilities":{"experimental":{"io.modelcontextprotocol/tasks":{}}},"serverInfo":{}',
+  ],
+] as const)('a modern server that says %j introduces itself with %s', (more, members) => {
+  const result = initializeResult(modern(more), '2025-06-18').toString();
+  expect(result).toBe(`{"protocolVersion":"2025-06-18",${members}}`);
+});
+
+test('a legacy server introduces itself in its own words, in the revision that was asked for', () => {
+  const result =
+    '{ "capabilities":{"tools":{"listChanged":true},"tasks":{}} , "protocolVersion":"2024-11-05","x":1.0,"serverInfo":{}}';
+  const capabilities = '{"tools":{"listChanged":true},"tasks":{}}';
+  const description = modern({ era: 'legacy', result: Buffer.from(result), capabilities });
+  expect(initializeResult(description, '2025-11-25').toString()).toBe(
+    result.replace('2024-11-05', '2025-11-25'),
+  );
+});
