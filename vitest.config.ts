@@ -11,6 +11,6 @@ export default defineConfig({
     teardownTimeout: 20_000,
     // A forgotten `.only` must not pass for a whole run.
     allowOnly: false,
-    reporters: ['default'],
+    reporters: ['default', './test/support/left-out.ts'],
   },
 });
