@@ -24,8 +24,13 @@ const ROUND_MEMBERS: ReadonlyMap<string, undefined> = new Map([
   ['inputResponses', undefined],
   ['requestState', undefined],
 ]);
+const USUAL_RESUME_PAUSE_MS = 1_000;
+const SHORTEST_RESUME_PAUSE_MS = 20;
 const LONGEST_RESUME_PAUSE_MS = 10_000;
-const MAX_RESUMES = 10;
+/** Some servers have their clients poll, by ending each stream after a while. */
+const MAX_RESUMES = 1_000;
+/** Connections in a row that may break before anything came. */
+const MAX_FAILURES = 3;
 
 function roundMembers({ request, caller }: Exchange): Edits | undefined {
   const { bytes, node } = request.params;
@@ -76,8 +81,7 @@ export class LegacyCall implements RpcListener {
     this.#id = sent.id;
     this.#rpc = sent.rpc;
     this.#exchange.onCancel((reason) => this.#cancel(reason));
-    let reply = await sent.done;
-    for (let n = 0; n < MAX_RESUMES && canResume(reply); n++) reply = await this.#resume(reply);
+    const reply = await this.#takeUp(await sent.done);
     this.#done = true;
     this.#exchange.onCancel(undefined);
     this.#exchange.notes.backendMs = performance.now() - startedAt;
@@ -139,22 +143,33 @@ export class LegacyCall implements RpcListener {
     this.#rpc?.abort(reason);
   }
 
-  async #resume(reply: RpcReply): Promise<RpcReply> {
-    if (reply.kind !== 'no-answer' || reply.lastEventId === undefined) return reply;
-    const pause = Math.min(reply.retryMs ?? 1_000, LONGEST_RESUME_PAUSE_MS);
-    await new Promise((resolve) => setTimeout(resolve, pause));
-    if (this.#exchange.cancelled !== undefined) return reply;
-    const rpc = this.#session.resumeCall(this.#id, reply.lastEventId, this.#exchange.caller.forwarded, this);
-    this.#rpc = rpc;
-    const next = await rpc.reply;
-    // A refused or empty resumption does not come back to life.
-    if (next.kind === 'no-answer' && next.lastEventId === undefined)
-      return { ...next, lastEventId: undefined };
-    return next;
+  /**
+   * Takes the answer stream of the call up again, as often as it breaks off and the backend goes on with it
+   * (basic/transports, "Resumability and Redelivery"). A refusal to go on speaks of the stream and not of the request,
+   * which was begun long before: it is never a reason to send that again.
+   */
+  async #takeUp(broken: RpcReply): Promise<RpcReply> {
+    let reply = broken;
+    let failures = 0;
+    for (let n = 0; n < MAX_RESUMES && breaksOff(reply); n++) {
+      const pause = Math.max(reply.retryMs ?? USUAL_RESUME_PAUSE_MS, SHORTEST_RESUME_PAUSE_MS);
+      await new Promise((resolve) => setTimeout(resolve, Math.min(pause, LONGEST_RESUME_PAUSE_MS)));
+      if (this.#exchange.cancelled !== undefined) return reply;
+      const { forwarded } = this.#exchange.caller;
+      const rpc = this.#session.resumeCall(this.#id, reply.lastEventId, forwarded, this);
+      this.#rpc = rpc;
+      const next = await rpc.reply;
+      if (next.kind === 'failed' && next.error.failure !== 'aborted' && ++failures < MAX_FAILURES) continue;
+      if (next.kind === 'failed' || next.status !== 200) return { ...reply, lastEventId: undefined };
+      reply = next;
+    }
+    return reply;
   }
 }
 
+type BrokenOff = RpcReply & { readonly kind: 'no-answer'; readonly lastEventId: string };
+
 /** A stream that ended early and may be taken up again by its event ids. */
-function canResume(reply: RpcReply): boolean {
+function breaksOff(reply: RpcReply): reply is BrokenOff {
   return reply.kind === 'no-answer' && reply.status === 200 && reply.lastEventId !== undefined;
 }
