@@ -1,0 +1,70 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { parseConfig } from '../../src/config/index.js';
+import { createGateway } from '../../src/gateway.js';
+import { configText } from '../support/gateway.js';
+import { type Loose, sleep, until } from '../support/net.js';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+const WARM_UP = 1_000;
+const CALLS = 9_000;
+/**
+ * Less than a kilobyte for each call, where one that stayed would take many. The pool of connections keeps some two
+ * kilobytes for each of the most that it ever had at a time.
+ */
+const MAX_GROWTH_BYTES = 8 * 1024 * 1024;
+
+/** The heap in use, once what finalizers and weak references held on to is gone too. */
+async function settledHeap(): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < 8; i++) {
+    collect();
+    least = Math.min(least, process.memoryUsage().heapUsed);
+    await sleep(300);
+  }
+  return least;
+}
+
+async function ask(child: ChildProcess, message: Loose): Promise<Loose> {
+  child.send(message);
+  return (await once(child, 'message'))[0];
+}
+
+test('ten thousand calls that wait and expire leave nothing behind', { timeout: 180_000 }, async () => {
+  const child = fork(new URL('forgetful-server.mjs', import.meta.url));
+  const [{ url }] = (await once(child, 'message')) as [Loose];
+  const text = configText({ '/mcp': { backend: { url, era: 'legacy' }, questions: { timeout: '300ms' } } });
+  const gateway = createGateway(parseConfig(text, 'test.yaml', {}), { log: pino({ level: 'silent' }) });
+  const target = `${await gateway.listen()}/mcp`;
+
+  /** Lets calls come and expire; gives the heap that is in use afterwards. */
+  async function run(calls: number, sofar: number): Promise<{ heap: number; counts: Loose }> {
+    const { statuses, counts } = await ask(child, { gateway: target, calls });
+    expect(statuses).toEqual([200]);
+    expect(counts).toMatchObject({ refused: sofar, cancelled: sofar });
+    // Connections to the backend are kept for a few seconds.
+    await until(
+      () => !process.getActiveResourcesInfo().includes('TCPSocketWrap'),
+      'idle sockets to go',
+      15_000,
+    );
+    return { heap: await settledHeap(), counts };
+  }
+
+  try {
+    const before = await run(WARM_UP, WARM_UP);
+    const after = await run(CALLS, WARM_UP + CALLS);
+    expect(after.heap - before.heap).toBeLessThan(MAX_GROWTH_BYTES);
+    // The sessions are free again, and no more of them are kept than may be.
+    expect(after.counts.sessions).toBeLessThanOrEqual(100);
+  } finally {
+    await gateway.close();
+    child.disconnect();
+  }
+});
