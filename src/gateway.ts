@@ -155,9 +155,10 @@ function buildRoute(
     ownInfo: OWN_INFO,
     discoverMs: timeouts.connectMs,
     maxRounds: config.limits.rounds,
+    onCannotAsk: () => state.cannotAskOnModern(),
     onChange,
   });
-  const state = new Backend({
+  const state: Backend = new Backend({
     name,
     legacy,
     modern,

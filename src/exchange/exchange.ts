@@ -21,6 +21,8 @@ export interface ExchangeRequest {
   readonly name: string | undefined;
   /** JSON text of `_meta.progressToken`. */
   readonly progressToken: string | undefined;
+  /** It brings along a state that a backend of the caller's own era gave it, who alone can tell what it means. */
+  readonly resumes: boolean;
   /** The whole message, where it may be passed on to a backend of the same era as it is. */
   readonly raw: Buffer | undefined;
   /** Client headers that belong to the call rather than to the caller (`Mcp-Param-*`), lower-cased name and value in turn. */

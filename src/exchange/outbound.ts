@@ -14,6 +14,8 @@ export interface ServerDescription {
   readonly instructions: string | undefined;
   /** How long the description may be kept, in milliseconds. */
   readonly ttlMs: number;
+  /** The backend keeps sessions with its clients, on which it can ask them things. */
+  readonly sessions: boolean;
   /** JSON text of the whole result, for a caller of the same era. */
   readonly result: Buffer;
 }

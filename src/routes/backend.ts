@@ -1,6 +1,8 @@
 import type { LegSetting } from '../config/index.js';
 import type { ProbeFinding } from '../eras/modern/probe.js';
+import { mayBeAsked } from '../exchange/asking.js';
 import { badGateway, ExchangeError, unreachable } from '../exchange/errors.js';
+import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { Outbound } from '../exchange/outbound.js';
 import { WrongEra } from '../exchange/outbound.js';
 import type { Caller, EraName, ForwardedHeaders } from '../exchange/types.js';
@@ -31,7 +33,7 @@ interface Probing {
   readonly found: Promise<Verdict | undefined>;
 }
 
-/** Whether a modern backend serves the legacy era as well, as the first legacy client finds out. */
+/** Whether a modern backend serves the legacy era as well, as the first request finds out that would rather use it. */
 type LegacyLeg = 'unknown' | 'none' | 'cannot-ask' | 'sessions';
 
 const HOUR_MS = 3_600_000;
@@ -46,6 +48,7 @@ export class Backend {
   #verdict: Verdict | undefined;
   #probing: Probing | undefined;
   #legacyLeg: LegacyLeg = 'unknown';
+  #modernCannotAsk = false;
   /** The verdict that was told last, which may be in doubt by now. */
   #told: Verdict | undefined;
   #confirmedAt = Number.NEGATIVE_INFINITY;
@@ -69,24 +72,33 @@ export class Backend {
   }
 
   /**
-   * The side to use for a caller; at once where it is known.
+   * The side to use for a caller, or for a request of it; at once where it is known.
    * @throws ExchangeError when the backend cannot be reached, or shares no version with the gateway
    */
-  outboundFor(caller: Caller): Outbound | Promise<Outbound> {
+  outboundFor(caller: Caller, request?: ExchangeRequest): Outbound | Promise<Outbound> {
     const verdict = this.#current(caller.forwarded);
-    if (verdict !== undefined) return this.#sideFor(caller, verdict);
-    return this.#find(caller.forwarded).then((found) => this.#sideFor(caller, found));
+    if (verdict !== undefined) return this.#sideFor(caller, request, verdict);
+    return this.#find(caller.forwarded).then((found) => this.#sideFor(caller, request, found));
   }
 
-  #sideFor(caller: Caller, verdict: Verdict | undefined): Outbound | Promise<Outbound> {
+  #sideFor(
+    caller: Caller,
+    request: ExchangeRequest | undefined,
+    verdict: Verdict | undefined,
+  ): Outbound | Promise<Outbound> {
     const { modern, legacy, leg } = this.#options;
     // Nothing is known: the handshake is what most servers in the world understand.
     if (verdict === undefined || verdict.era === 'legacy') return legacy;
     if (this.#options.pinned !== undefined || leg === 'modern') return modern;
     if (leg === 'legacy') return legacy;
-    if (caller.era === 'modern' || this.#legacyLeg === 'none' || this.#legacyLeg === 'cannot-ask')
-      return modern;
+    if (caller.era === 'modern' && !this.#needsSession(caller, request)) return modern;
+    if (this.#legacyLeg === 'none' || this.#legacyLeg === 'cannot-ask') return modern;
     return this.#legacyLeg === 'sessions' ? legacy : this.#tryLegacyLeg(caller);
+  }
+
+  /** A handler of the backend wanted to ask and could not, on the modern side: others are reached on the legacy one. */
+  cannotAskOnModern(): void {
+    this.#modernCannotAsk = true;
   }
 
   /** Finds the verdict in the background, so that the first request need not wait for it. */
@@ -163,23 +175,35 @@ export class Backend {
     const now = performance.now();
     const before = this.#told;
     const verdict = { era, reason, until: now + forMs };
-    if (before?.era !== era) this.#legacyLeg = 'unknown';
-    else if (this.#verdict === undefined) this.#confirmedAt = now;
+    if (before?.era !== era) {
+      this.#legacyLeg = 'unknown';
+      this.#modernCannotAsk = false;
+    } else if (this.#verdict === undefined) this.#confirmedAt = now;
     this.#verdict = verdict;
     this.#told = verdict;
     if (before?.era !== era || before.reason !== reason) this.#options.onVerdict(verdict);
     return verdict;
   }
 
-  /** A legacy client is best served by the backend's own legacy side, if it has one that can ask questions. */
+  /** Whether a request of a modern client may lead to questions that the backend can put in the legacy way alone. */
+  #needsSession(caller: Caller, request: ExchangeRequest | undefined): boolean {
+    if (!this.#modernCannotAsk || request === undefined || request.resumes) return false;
+    return mayBeAsked(caller, request.method);
+  }
+
+  /**
+   * Questions are best put on the backend's own legacy side, if it has one that can ask: those to a legacy client, and
+   * those that its modern side cannot put.
+   */
   async #tryLegacyLeg(caller: Caller): Promise<Outbound> {
     const { modern, legacy } = this.#options;
     try {
       const { session } = caller;
       // A session from before the backend was found to be modern is tried; one is opened where there is none.
       await legacy.authenticate(caller);
-      this.#legacyLeg = session?.affinity?.backendSession === undefined ? 'cannot-ask' : 'sessions';
-      if (this.#legacyLeg === 'sessions') return legacy;
+      const { sessions } = await legacy.describe(caller);
+      this.#legacyLeg = sessions ? 'sessions' : 'cannot-ask';
+      if (sessions) return legacy;
       await session?.affinity?.end();
       if (session !== undefined) session.affinity = undefined;
     } catch (error) {

@@ -3,7 +3,7 @@ import { abortable } from '../exchange/abortable.js';
 import { Bag, NOWHERE } from '../exchange/bag.js';
 import type { ChangeFilter } from '../exchange/changes.js';
 import { CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
-import type { Exchange } from '../exchange/exchange.js';
+import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { Subscriber, Subscription } from '../exchange/hub.js';
 import { type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
 import { type Outcome, ownError } from '../exchange/outcome.js';
@@ -83,12 +83,13 @@ export class Route implements RouteService, Ticking {
     ticker.add(this);
     try {
       const { doubts } = this.#options.backend;
-      const side = this.#options.backend.outboundFor(exchange.caller);
+      const side = this.#options.backend.outboundFor(exchange.caller, exchange.request);
       const outbound = side instanceof Promise ? await side : side;
       try {
         return await begin(outbound, exchange, work);
       } catch (error) {
-        return await begin(await this.#otherSide(exchange.caller, outbound, doubts, error), exchange, work);
+        const other = await this.#otherSide(outbound, doubts, error, exchange.caller, exchange.request);
+        return await begin(other, exchange, work);
       }
     } catch (error) {
       const outcome = this.#failure(error, exchange);
@@ -210,7 +211,7 @@ export class Route implements RouteService, Ticking {
     try {
       return await work(outbound);
     } catch (error) {
-      return await work(await this.#otherSide(caller, outbound, doubts, error));
+      return await work(await this.#otherSide(outbound, doubts, error, caller));
     }
   }
 
@@ -219,14 +220,20 @@ export class Route implements RouteService, Ticking {
    * @param doubts how often the verdict had been doubted when the side was chosen
    * @throws what the refusal means where there is no other side to try
    */
-  async #otherSide(caller: Caller, tried: Outbound, doubts: number, error: unknown): Promise<Outbound> {
+  async #otherSide(
+    tried: Outbound,
+    doubts: number,
+    error: unknown,
+    caller: Caller,
+    request?: ExchangeRequest,
+  ): Promise<Outbound> {
     const { backend } = this.#options;
     if (!(error instanceof WrongEra)) throw error;
     const meant = error.otherwise === undefined ? error : new ExchangeError(error.otherwise);
     if (!backend.contradicted(tried.era, doubts)) throw meant;
     let other: Outbound;
     try {
-      other = await backend.outboundFor(caller);
+      other = await backend.outboundFor(caller, request);
     } catch (failure) {
       throw error.otherwise === undefined ? failure : meant;
     }

@@ -124,7 +124,12 @@ export function responsesTo(result: Loose, given: Answers = {}): Record<string, 
  * A modern client by hand: the call, then as many retries as there are further options, each with answers to all that was
  * asked before. Gives the response to each try.
  */
-export async function rawRounds(url: string, params: Loose, tries: ModernOptions[]): Promise<RawResponse[]> {
+export async function rawRounds(
+  url: string,
+  params: Loose,
+  tries: ModernOptions[],
+  given: Answers = {},
+): Promise<RawResponse[]> {
   const responses: RawResponse[] = [];
   let retry: Loose = {};
   for (const options of tries) {
@@ -137,7 +142,7 @@ export async function rawRounds(url: string, params: Loose, tries: ModernOptions
     responses.push(response);
     const result = response.json?.result;
     if (result?.resultType !== 'input_required') break;
-    retry = { inputResponses: responsesTo(result), requestState: result.requestState };
+    retry = { inputResponses: responsesTo(result, given), requestState: result.requestState };
   }
   return responses;
 }

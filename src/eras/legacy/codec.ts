@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { ASKING_CAPABILITIES } from '../../exchange/asking.js';
 import { type PendingEdits, pendingMember, type ResultOutcome } from '../../exchange/outcome.js';
 import { isRecord } from '../../exchange/record.js';
 import type { ClientCapabilities } from '../../exchange/types.js';
@@ -51,7 +52,6 @@ export interface Declaration {
   readonly asks: boolean;
 }
 
-const ASKING = ['elicitation', 'sampling', 'roots'] as const;
 const REMEMBERED_DECLARATIONS = 1_000;
 const declarations = new LRUCache<string, Declaration>({ max: REMEMBERED_DECLARATIONS });
 
@@ -69,10 +69,13 @@ export function declarationFor(capabilities: ClientCapabilities, roots: boolean)
     const edits = new Map<string, string | undefined>([['tasks', undefined]]);
     // Changes of the roots could not be told: a client without a session has nothing to tell them on.
     edits.set('roots', hasRoots ? '{}' : undefined);
-    for (const name of ASKING) if (!isRecord(capabilities.value[name])) edits.set(name, undefined);
+    for (const name of ASKING_CAPABILITIES)
+      if (!isRecord(capabilities.value[name])) edits.set(name, undefined);
     const out = new Rope();
     writeObject(out, bytes, scanJson(bytes, 1), edits);
-    const asks = ASKING.some((name) => isRecord(capabilities.value[name]) && (name !== 'roots' || hasRoots));
+    const asks = ASKING_CAPABILITIES.some(
+      (name) => isRecord(capabilities.value[name]) && (name !== 'roots' || hasRoots),
+    );
     declaration = { text: out.toBuffer().toString(), asks };
     declarations.set(key, declaration);
   }

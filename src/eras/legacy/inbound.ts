@@ -283,6 +283,7 @@ export class LegacyInbound implements Inbound {
         name: nameOf(frame),
         progressToken:
           token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined,
+        resumes: false,
         raw: undefined,
         paramHeaders: [],
       },

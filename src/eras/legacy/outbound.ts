@@ -1,4 +1,5 @@
 import { abortable } from '../../exchange/abortable.js';
+import { mayBeAsked } from '../../exchange/asking.js';
 import { type Change, type ChangeFilter, changeOf } from '../../exchange/changes.js';
 import { badGateway, CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -32,7 +33,7 @@ import { ClientAffinity } from './affinity.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendSession } from './backend-session.js';
 import { LegacyCall } from './call.js';
-import { declarationFor, neutralCapabilities, neutralResult } from './codec.js';
+import { neutralCapabilities, neutralResult } from './codec.js';
 import { freshnessOf } from './freshness.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
@@ -58,9 +59,6 @@ export interface LegacyOutboundOptions extends PoolOptions {
 const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);
 /** Codes of a 4xx that servers of the other era use to the same end, and any server for what they say. */
 const AMBIGUOUS_CODES: ReadonlySet<number> = new Set([CODE.invalidParams, CODE.methodNotFound]);
-
-/** Requests during which servers ask their clients; the later revision names them (basic/patterns/mrtr). */
-const MAY_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** The legacy era toward backends: handshakes, sessions, and the calls on them. */
 export class LegacyOutbound implements Outbound {
@@ -169,7 +167,7 @@ export class LegacyOutbound implements Outbound {
   #callOwn(exchange: Exchange, client: ClientSession): Promise<Outcome> {
     const affinity = this.#affinity(client, exchange.caller);
     exchange.notes.session = 'own';
-    if (!mayBeAsked(exchange)) return this.#callOn(affinity, exchange);
+    if (!mayBeAsked(exchange.caller, exchange.request.method)) return this.#callOn(affinity, exchange);
     const over = affinity.expectQuestions();
     return this.#callOn(affinity, exchange).finally(over);
   }
@@ -321,11 +319,6 @@ function rememberSetUp(affinity: ClientAffinity, { request, caller }: Exchange):
   affinity.remember(request.method, uri, caller.logLevel);
 }
 
-/** Whether a server may ask the client something while it carries this out. */
-function mayBeAsked({ request, caller }: Exchange): boolean {
-  return MAY_ASK.has(request.method) && declarationFor(caller.neutralCapabilities, true).asks;
-}
-
 /** Another process may still use the session: its ids and these must not meet. */
 const RESTORED_IDS_FROM = (): number => 1_000_000 * (1 + Math.floor(Math.random() * 1_000_000));
 
@@ -367,6 +360,7 @@ function describe(session: BackendSession, sameEra: boolean): ServerDescription 
     serverInfo: info.serverInfo,
     instructions: info.instructions,
     ttlMs: 0,
+    sessions: session.id !== undefined,
     result: info.bytes.subarray(info.result.start, info.result.end),
   };
 }

@@ -11,9 +11,13 @@ import {
   getMember,
   type JsonNode,
   membersOf,
+  parseFrame,
   type RequestFrame,
+  Rope,
+  requestRope,
   scanJson,
   stringOf,
+  writeObject,
 } from '../../jsonrpc/index.js';
 import type { Answer } from '../../transports/answer.js';
 import type { HttpCall } from '../../transports/inbound-call.js';
@@ -30,6 +34,18 @@ import { requestDigest } from './request-state.js';
 
 const LISTEN = 'subscriptions/listen';
 const DISCOVER = 'server/discover';
+
+/** Members of the params that a retry has beside those of the call. */
+const ROUND_MEMBERS: ReadonlyMap<string, undefined> = new Map([
+  ['inputResponses', undefined],
+  ['requestState', undefined],
+]);
+
+/**
+ * What a request proves to be: a call, a call that is to be begun again, a retry that the backend has to judge, or one
+ * that has been dealt with.
+ */
+type RequestKind = 'new' | 'again' | 'resumes' | 'answered';
 
 /** The modern era toward clients: every POST tells all that there is to know about its sender. */
 export class ModernInbound implements Inbound {
@@ -89,9 +105,14 @@ export class ModernInbound implements Inbound {
       refuse(call.answer, frame, envelope);
       return;
     }
-    if (await this.#retry(route, call, frame, envelope)) return;
+    const kind = await this.#kindOf(route, call, frame, envelope);
+    if (kind === 'answered') return;
+    if (kind === 'again') {
+      await this.#request(route, call, withoutRound(frame));
+      return;
+    }
     const interactive = new InteractiveCall(this.#lot, waiterOf(call, frame, envelope), this.#write);
-    const exchange = this.#exchange(call, frame, envelope, interactive);
+    const exchange = this.#exchange(call, frame, envelope, interactive, kind === 'resumes');
     interactive.begin(exchange);
     const outcome = await this.#outcome(route, call, frame, exchange);
     if (outcome.type === 'result' && frame.method === 'tools/list')
@@ -103,19 +124,16 @@ export class ModernInbound implements Inbound {
     route.record(exchange, call.answer.status, outcome);
   }
 
-  /**
-   * Takes a request that brings a state back (basic/patterns/mrtr, "Basic Workflow").
-   * @returns whether the request has been dealt with; if not, it is a new call, or the backend's own to judge
-   */
-  async #retry(
+  /** Finds out what a request is, and deals with it if it brings a state back (basic/patterns/mrtr, "Basic Workflow"). */
+  async #kindOf(
     route: RouteService,
     call: HttpCall,
     frame: RequestFrame,
     envelope: Envelope,
-  ): Promise<boolean> {
+  ): Promise<RequestKind> {
     const { bytes, params, method } = frame;
     const state = params === undefined ? undefined : getMember(bytes, params, 'requestState');
-    if (params === undefined || state === undefined) return false;
+    if (params === undefined || state === undefined) return 'new';
     const token = stringOf(bytes, state);
     const digest = (): string => requestDigest(method, bytes, params);
     const found = token === undefined ? undefined : this.#lot.find(token, call.principal, digest);
@@ -124,23 +142,23 @@ export class ModernInbound implements Inbound {
       if (responses !== undefined && responses.kind !== 'object')
         refuseState(call, frame, 'inputResponses must be an object');
       else found.ticket.call.resume(waiterOf(call, frame, envelope), bytes, responses);
-      return true;
+      return 'answered';
     }
     if (found?.kind === 'again') {
       const declined = responses === undefined ? undefined : refusedAction(bytes, responses);
-      if (declined === undefined) return false;
+      if (declined === undefined) return 'again';
       refuseState(call, frame, `the server needs what was answered with ${declined}`);
-      return true;
+      return 'answered';
     }
     // A state that this gateway did not make may be that of a modern backend, which then judges it.
     const caller = this.#caller(call, envelope);
-    if (found?.kind !== 'refused' && (await eraOf(route, caller)) === 'modern') return false;
+    if (found?.kind !== 'refused' && (await eraOf(route, caller)) === 'modern') return 'resumes';
     refuseState(
       call,
       frame,
       `Invalid or expired requestState${found?.kind === 'refused' ? `: ${found.reason}` : ''}`,
     );
-    return true;
+    return 'answered';
   }
 
   readonly #write = (waiter: Waiter, exchange: Exchange, outcome: Outcome): void => {
@@ -186,13 +204,20 @@ export class ModernInbound implements Inbound {
     return route.follow(exchange, filter, listening, (honoured) => listening.acknowledge(honoured));
   }
 
-  #exchange(call: HttpCall, frame: RequestFrame, envelope: Envelope, channel: InteractiveCall): Exchange {
+  #exchange(
+    call: HttpCall,
+    frame: RequestFrame,
+    envelope: Envelope,
+    channel: InteractiveCall,
+    resumes: boolean,
+  ): Exchange {
     const request: ExchangeRequest = {
       id: frame.id,
       method: frame.method,
       params: { bytes: frame.bytes, node: frame.params, meta: envelope.meta, envelopeKeys: ENVELOPE_KEYS },
       name: envelope.name,
       progressToken: envelope.progressToken,
+      resumes,
       raw: rawOf(frame),
       paramHeaders: call.headers.params,
     };
@@ -212,6 +237,13 @@ export class ModernInbound implements Inbound {
       session: undefined,
     };
   }
+}
+
+/** A retry without what makes it one, for a call that is begun anew. */
+function withoutRound({ id, method, bytes, params }: RequestFrame): RequestFrame {
+  const rest = new Rope();
+  writeObject(rest, bytes, params, ROUND_MEMBERS);
+  return parseFrame(requestRope(id, method, rest).toBuffer()) as RequestFrame;
 }
 
 function waiterOf(call: HttpCall, frame: RequestFrame, envelope: Envelope): Waiter {

@@ -1,3 +1,4 @@
+import { MAY_ASK } from '../../exchange/asking.js';
 import { CODE, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../../exchange/outcome.js';
@@ -20,7 +21,7 @@ import {
   textOf,
 } from '../../jsonrpc/index.js';
 import type { Answer } from '../../transports/answer.js';
-import { MAY_ASK, MODERN_CODE } from './names.js';
+import { MODERN_CODE } from './names.js';
 import type { Parkable, ParkingLot, Ticket } from './parking.js';
 import { answerOf, inputRequest, lackingCapabilities, questionKind, refusalOf } from './questions.js';
 import { requestDigest } from './request-state.js';

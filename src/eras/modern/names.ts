@@ -61,6 +61,3 @@ export const CACHEABLE: ReadonlySet<string> = new Set([
 ]);
 
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
-
-/** Requests during which a server may ask the client (basic/patterns/mrtr, "Supported Requests"). */
-export const MAY_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);

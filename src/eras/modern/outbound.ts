@@ -59,6 +59,8 @@ export interface ModernOutboundOptions {
   readonly discoverMs: number;
   /** Rounds of questions in one call. */
   readonly maxRounds: number;
+  /** Told when the backend has no way to ask clients of this era what its handlers want to ask. */
+  readonly onCannotAsk: () => void;
   /** Told of every change that is heard of. */
   readonly onChange: (change: Change) => void;
 }
@@ -72,6 +74,9 @@ const MODERN_REFUSALS: ReadonlySet<number> = new Set([
   CODE.invalidParams,
   CODE.methodNotFound,
 ]);
+
+/** Python's SDK, of a handler that asks in the way of the legacy era: it was begun, and got as far as the question. */
+const NO_BACK_CHANNEL = /no back-channel/i;
 
 /** The modern era toward backends: stateless requests with their envelope and headers. */
 export class ModernOutbound implements Outbound {
@@ -144,6 +149,7 @@ export class ModernOutbound implements Outbound {
       serverInfo: serverInfo?.kind === 'object' ? textOf(bytes, serverInfo) : undefined,
       instructions: instructions?.kind === 'string' ? textOf(bytes, instructions) : undefined,
       ttlMs: validTtl(bytes, ttl),
+      sessions: false,
       result: bytes.subarray(result.start, result.end),
     };
   }
@@ -361,6 +367,10 @@ export class ModernOutbound implements Outbound {
     const outcome = backendError(frame, status, sameEra ? 'modern' : 'none');
     const forClient = refusalForClient(status, reply.headers, frame.message, outcome);
     if (forClient !== undefined) throw forClient;
+    if (frame.code === CODE.invalidRequest && NO_BACK_CHANNEL.test(frame.message)) {
+      this.#options.onCannotAsk();
+      return outcome;
+    }
     this.#rejectWrongEra(frame, status, outcome);
     if (
       !sameEra &&

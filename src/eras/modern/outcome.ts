@@ -1,3 +1,4 @@
+import { MAY_ASK } from '../../exchange/asking.js';
 import { CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { type ErrorOutcome, errorObject, type Outcome, type ResultOutcome } from '../../exchange/outcome.js';
@@ -5,7 +6,7 @@ import type { Kept } from '../../exchange/result-cache.js';
 import { errorObjectRope, errorRope, Rope, resultRope, writeObject } from '../../jsonrpc/index.js';
 import { checkResult, dressError, dressResult } from './codec.js';
 import type { Waiter } from './interactive.js';
-import { MAY_ASK, MODERN_CODE, TASKS_EXTENSION } from './names.js';
+import { MODERN_CODE, TASKS_EXTENSION } from './names.js';
 import { takesMode, urlElicitations } from './questions.js';
 
 const CLOSE_BRACE = 0x7d;
@@ -29,7 +30,10 @@ const CORE_METHODS: ReadonlySet<string> = new Set([
  */
 const NOT_NOW: ReadonlySet<number> = new Set([429, 502, 504]);
 
-/** Legacy error by which a server asks the client to visit a page first and to come back. */
+/**
+ * Legacy error by which a server asks the client to visit a page first and to come back. Servers of Python's SDK give it
+ * to modern requests too.
+ */
 const URL_ELICITATION_REQUIRED = -32042;
 
 /** Writes the outcome of an exchange to one of the requests that wait for it. */
@@ -46,8 +50,8 @@ export function writeOutcome(
   else writeError(waiter, exchange, outcome);
 }
 
-function isUrlElicitation({ code, origin, dress }: ErrorOutcome): boolean {
-  return code === URL_ELICITATION_REQUIRED && origin === 'backend' && dress !== 'modern';
+function isUrlElicitation({ code, origin }: ErrorOutcome): boolean {
+  return code === URL_ELICITATION_REQUIRED && origin === 'backend';
 }
 
 function writeError({ answer, id }: Waiter, exchange: Exchange, outcome: ErrorOutcome): void {
