@@ -3,6 +3,7 @@ import { NOWHERE } from '../exchange/bag.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import { Rope, sseComment, sseEvent } from '../jsonrpc/index.js';
 import { readAccept } from './accept.js';
+import { cutOffUnread } from './unread.js';
 
 export interface AnswerOptions {
   readonly ticker: Ticker;
@@ -121,6 +122,7 @@ export class Answer implements Ticking {
       resume();
     };
     this.#res.on('drain', wake).on('close', wake);
+    cutOffUnread(this.#res);
   }
 
   /** Opens the event stream at once, also to a client that did not name the type: the answer can be nothing else. */
@@ -139,6 +141,7 @@ export class Answer implements Ticking {
       this.#finish();
       writeRope(this.#res, sseEvent(message));
       this.#res.end();
+      if (message.byteLength > SINGLE_WRITE_UP_TO) cutOffUnread(this.#res);
       return;
     }
     this.#status = status;
@@ -151,6 +154,7 @@ export class Answer implements Ticking {
     else {
       writeRope(this.#res, message);
       this.#res.end();
+      cutOffUnread(this.#res);
     }
   }
 
