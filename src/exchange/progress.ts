@@ -2,8 +2,8 @@ import {
   getMember,
   meansSame,
   type NotificationFrame,
-  type RequestFrame,
   Rope,
+  scanJson,
   textOf,
   writeObject,
 } from '../jsonrpc/index.js';
@@ -18,11 +18,6 @@ export function progressTokenOf({ bytes, params }: NotificationFrame): string | 
   return token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined;
 }
 
-/** A message by itself, where it may have come among others. */
-export function wholeOf({ bytes, root }: NotificationFrame | RequestFrame): Buffer {
-  return root.start === 0 && root.end === bytes.length ? bytes : bytes.subarray(root.start, root.end);
-}
-
 /**
  * A notification from the answer stream of a call as its client is to have it: progress under the client's own token,
  * spelled as the client did, and everything else as it came (basic/utilities/progress).
@@ -35,16 +30,17 @@ export function serverMessageFor(
   token: string | undefined,
 ): ServerMessage | undefined {
   const { method, params, bytes, root } = frame;
-  if (method !== PROGRESS) return { method, params, bytes: wholeOf(frame) };
+  if (method !== PROGRESS) return { method, params, bytes };
   const own = exchange.progressToken;
   const named = progressTokenOf(frame);
   if (own === undefined || token === undefined || named === undefined || !meansSame(token, named)) {
     return undefined;
   }
-  if (named === own) return { method, params, bytes: wholeOf(frame) };
+  if (named === own) return { method, params, bytes };
   const rewritten = new Rope();
   writeObject(rewritten, bytes, params, new Map([['progressToken', own]]));
   const whole = new Rope();
   writeObject(whole, bytes, root, new Map([['params', rewritten]]));
-  return { method, params, bytes: whole.toBuffer() };
+  const text = whole.toBuffer();
+  return { method, params: getMember(text, scanJson(text, 2), 'params'), bytes: text };
 }

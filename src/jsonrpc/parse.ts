@@ -10,6 +10,7 @@ import {
   type RequestId,
   type ResultFrame,
 } from './frame.js';
+import { skipSpace } from './grammar.js';
 import { type JsonNode, JsonSyntaxError, scanJson } from './json.js';
 import { keyAt } from './keys.js';
 import { eachElement, getMember, membersNamed, stringOf } from './lookup.js';
@@ -56,17 +57,27 @@ export function parseAnswer(bytes: Buffer, start = 0, end = bytes.length): Frame
 
 /**
  * The messages in what such a peer has sent: one, or those of an array, which some servers answer with unasked. A
- * faulty member of an array is passed over, so that it does not cost the others their callers.
+ * faulty member of an array is passed over, so that it does not cost the others their callers. Each frame has a buffer
+ * to itself, without anything around it, since it may be passed on whole.
  *
  * @throws FrameError if there is no message at all, with the fault of the first
  */
 export function parseAnswers(bytes: Buffer): Frame[] {
-  const root = scan(bytes, 0, bytes.length);
-  if (root.kind !== 'array') return [readFrame(bytes, root, LENIENT)];
-  const items = readBatch(bytes, root, LENIENT);
+  const text = withoutSpaceAround(bytes);
+  const root = scan(text, 0, text.length);
+  if (root.kind !== 'array') return [readFrame(text, root, LENIENT)];
+  const items = readBatch(text, root, LENIENT);
   const frames = items.filter((item): item is Frame => !(item instanceof FrameError));
   if (frames.length === 0) throw items[0];
   return frames;
+}
+
+function withoutSpaceAround(bytes: Buffer): Buffer {
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const start = skipSpace(bytes, hasMark ? 3 : 0, bytes.length);
+  let end = bytes.length;
+  while (end > start && skipSpace(bytes, end - 1, end) === end) end--;
+  return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end);
 }
 
 type Manner = 'strict' | 'lenient';
@@ -87,8 +98,9 @@ function readBatch(bytes: Buffer, root: JsonNode, manner: Manner): (Frame | Fram
   for (const element of eachElement(bytes, root)) {
     if (items.length === MAX_BATCH_ITEMS)
       throw invalid(`A batch may hold ${MAX_BATCH_ITEMS} messages at most`);
+    const own = bytes.subarray(element.start, element.end);
     try {
-      items.push(readFrame(bytes, scan(bytes, element.start, element.end), manner));
+      items.push(readFrame(own, scan(own, 0, own.length), manner));
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       items.push(error);

@@ -1,7 +1,7 @@
 import { isChange } from '../../exchange/changes.js';
 import { CODE, cancelled, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import { serverMessageFor, wholeOf } from '../../exchange/progress.js';
+import { serverMessageFor } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import type { Answer } from '../../exchange/types.js';
 import {
@@ -123,7 +123,7 @@ export class LegacyCall implements RpcListener {
   async #answerTo(frame: RequestFrame): Promise<Answer> {
     const { id, method, params } = frame;
     const { caller } = this.#exchange;
-    const question = { id, method, params, bytes: wholeOf(frame) };
+    const question = { id, method, params, bytes: frame.bytes };
     if (method !== 'roots/list' || caller.era === 'legacy') return this.#exchange.ask(question);
     if (this.#roots.policy === 'off') throw new QuestionRefused('the client did not declare roots');
     const known = this.#roots.withoutAsking(caller);

@@ -7,7 +7,13 @@ import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Subscriber, Subscription } from '../../exchange/hub.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
 import { WrongEra } from '../../exchange/outbound.js';
-import { backendError, type ErrorOutcome, type Outcome, type ResultOutcome } from '../../exchange/outcome.js';
+import {
+  backendError,
+  type ErrorOutcome,
+  type Outcome,
+  ownError,
+  type ResultOutcome,
+} from '../../exchange/outcome.js';
 import { CACHEABLE } from '../../exchange/result-cache.js';
 import type {
   Caller,
@@ -82,8 +88,13 @@ export class LegacyOutbound implements Outbound {
     });
   }
 
-  call(exchange: Exchange): Promise<Outcome> {
-    const { session } = exchange.caller;
+  async call(exchange: Exchange): Promise<Outcome> {
+    const { session, era } = exchange.caller;
+    const { method } = exchange.request;
+    // The tasks of this era are not those of the extension, of which the caller was told nothing.
+    if (era !== 'legacy' && method.startsWith('tasks/')) {
+      return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
+    }
     return session === undefined ? this.#callPooled(exchange) : this.#callOwn(exchange, session);
   }
 

@@ -44,7 +44,7 @@ import { ModernAffinity } from './affinity.js';
 import { ModernUpstream } from './changes.js';
 import { neutralResult } from './codec.js';
 import { encodeHeaderValue } from './headers.js';
-import { META, MODERN_CODE, MODERN_VERSION, REMOVED_METHODS } from './names.js';
+import { META, MODERN_CODE, MODERN_VERSION, NAMED_BY, REMOVED_METHODS } from './names.js';
 import { paramHeaderValues, UnsendableArgument } from './param-headers.js';
 import { Rounds, RoundsFailed } from './rounds.js';
 import { ToolIndex, type ToolMap, toolFacts } from './tool-index.js';
@@ -186,10 +186,19 @@ export class ModernOutbound implements Outbound {
     return rpc.post(transport, this.#headers(caller, 'subscriptions/listen', undefined), body, false);
   }
 
-  /** Requests of other eras that this one removed: what they ask for rides on every request, or is not to be had. */
+  /**
+   * Requests of other eras that this one removed: what they ask for rides on every request, or is not to be had. The
+   * tasks of the legacy era are not those of the extension. Also refused here is what no header could name.
+   */
   async #answerRemoved(exchange: Exchange): Promise<Outcome | undefined> {
-    const { method } = exchange.request;
-    if (!REMOVED_METHODS.has(method)) return undefined;
+    const { method, name } = exchange.request;
+    const isTask = method.startsWith('tasks/');
+    if (!isTask && !REMOVED_METHODS.has(method)) {
+      const named = name === undefined && Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
+      return named === undefined
+        ? undefined
+        : ownError({ code: CODE.invalidParams, message: `params.${named} must be a string` });
+    }
     if (method === 'resources/subscribe' || method === 'resources/unsubscribe') {
       return this.#subscribeResource(exchange);
     }
