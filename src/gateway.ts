@@ -137,7 +137,7 @@ function buildRoute(
   });
   const onChange = (change: Change): void => cache.invalidate(change);
   const legacyBackend = new LegacyBackend(name, transport, ticker, timeouts.connectMs);
-  if (isLegacyRevision(backend.era)) legacyBackend.newestRevision = backend.era;
+  if (isLegacyRevision(backend.era)) legacyBackend.newestAllowed = backend.era;
   const legacy = new LegacyOutbound(legacyBackend, {
     isolation: sessions.isolation,
     max: sessions.max,

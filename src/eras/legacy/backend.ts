@@ -8,6 +8,8 @@ import { NEWEST_LEGACY } from './revisions.js';
 /** How long a backend may take over the end of a session. */
 const DELETE_MS = 3_000;
 const REMEMBERED_INFOS = 100;
+/** What a backend cannot do is believed for so long: it may be replaced by one that can. */
+const BELIEVED_MS = 600_000;
 
 /** What all sessions with one legacy backend share. */
 export class LegacyBackend {
@@ -17,10 +19,10 @@ export class LegacyBackend {
   readonly ticker: Ticker;
   /** Limit for one handshake in milliseconds. */
   readonly handshakeMs: number;
-  /** The backend said that it has no GET stream. */
-  hasNoFeed = false;
-  /** Newest revision that the backend lets through to its own negotiation. */
-  newestRevision: Revision = NEWEST_LEGACY;
+  /** Newest revision that the configuration allows. */
+  newestAllowed: Revision = NEWEST_LEGACY;
+  #noFeedUntil = Number.NEGATIVE_INFINITY;
+  #lowered: { readonly revision: Revision; readonly until: number } | undefined;
   readonly #infos = new LRUCache<string, InitializeInfo>({ max: REMEMBERED_INFOS });
 
   constructor(name: string, transport: StreamableHttpTransport, ticker: Ticker, handshakeMs: number) {
@@ -28,6 +30,26 @@ export class LegacyBackend {
     this.transport = transport;
     this.ticker = ticker;
     this.handshakeMs = handshakeMs;
+  }
+
+  /** The backend said that it has no GET stream. */
+  get hasNoFeed(): boolean {
+    return performance.now() < this.#noFeedUntil;
+  }
+
+  noteNoFeed(): void {
+    this.#noFeedUntil = performance.now() + BELIEVED_MS;
+  }
+
+  /** Newest revision to offer: the backend may refuse newer ones instead of negotiating. */
+  get newestRevision(): Revision {
+    if (this.#lowered === undefined || performance.now() > this.#lowered.until) return this.newestAllowed;
+    return this.#lowered.revision;
+  }
+
+  /** The backend refused what is newer than this revision. */
+  noteNewest(revision: Revision): void {
+    this.#lowered = { revision, until: performance.now() + BELIEVED_MS };
   }
 
   /** One object for equal answers: thousands of sessions are told the same. */

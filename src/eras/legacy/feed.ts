@@ -131,7 +131,7 @@ export class BackendFeed implements AnswerSink {
     if (this.#status >= 400 && this.#status < 500 && this.#status !== 409 && this.#status !== 429) {
       this.#closed = true;
       if (this.#wasOpen) this.#session.drop();
-      else if (this.#status === 405) this.#session.backend.hasNoFeed = true;
+      else if (this.#status === 405) this.#session.backend.noteNoFeed();
       return;
     }
     this.#later();

@@ -57,16 +57,18 @@ export class HandshakeRefused extends Error {
  */
 export async function openSession(backend: LegacyBackend, params: HandshakeParams): Promise<BackendSession> {
   let revision = olderOf(params.revision, backend.newestRevision);
+  let refused = false;
   const deadline = performance.now() + backend.handshakeMs;
   for (;;) {
     const reply = await initialize(backend, params, revision, deadline);
     if (reply.kind === 'answer' && reply.frame.type === 'result') {
-      if (revision < params.revision) backend.newestRevision = olderOf(revision, backend.newestRevision);
+      if (refused) backend.noteNewest(revision);
       return settle(backend, params, reply, deadline);
     }
     const lower = lowerRevision(revision, reply);
     if (lower === undefined) throw refusal(backend, reply);
     revision = lower;
+    refused = true;
   }
 }
 
