@@ -14,6 +14,7 @@ import {
   ownError,
   type ResultOutcome,
 } from '../../exchange/outcome.js';
+import { Patience } from '../../exchange/patience.js';
 import { CACHEABLE } from '../../exchange/result-cache.js';
 import type {
   Caller,
@@ -75,10 +76,12 @@ export class LegacyOutbound implements Outbound {
   readonly #losses: LossTable;
   readonly #roots: Roots;
   readonly #levels = new WeakMap<BackendSession, LogLevel>();
+  readonly #patience: Patience;
 
   constructor(backend: LegacyBackend, options: LegacyOutboundOptions) {
     this.#backend = backend;
     this.#options = options;
+    this.#patience = new Patience(backend.handshakeMs);
     this.#losses = new LossTable(options.lost);
     this.#roots = new Roots(options.roots);
     this.#pooled = new PooledSessions({
@@ -287,7 +290,7 @@ export class LegacyOutbound implements Outbound {
 
   async #open(params: HandshakeParams): Promise<BackendSession> {
     try {
-      return await openSession(this.#backend, params);
+      return await this.#patience.wait(() => openSession(this.#backend, params));
     } catch (error) {
       if (!(error instanceof HandshakeRefused)) throw error;
       const { reply } = error;

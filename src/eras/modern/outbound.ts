@@ -14,6 +14,7 @@ import {
   ownResult,
   type PendingEdits,
 } from '../../exchange/outcome.js';
+import { Patience } from '../../exchange/patience.js';
 import { serverMessageFor } from '../../exchange/progress.js';
 import { CACHEABLE, type Freshness } from '../../exchange/result-cache.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
@@ -84,10 +85,12 @@ export class ModernOutbound implements Outbound {
   readonly #options: ModernOutboundOptions;
   readonly #tools = new ToolIndex();
   readonly #hubs: Hubs;
+  readonly #patience: Patience;
   #nextId = 1;
 
   constructor(options: ModernOutboundOptions) {
     this.#options = options;
+    this.#patience = new Patience(options.discoverMs);
     this.#hubs = new Hubs((change) => this.#onChange(change));
   }
 
@@ -136,9 +139,7 @@ export class ModernOutbound implements Outbound {
 
   async describe(caller: Caller): Promise<ServerDescription> {
     if (caller.session !== undefined) this.#affinity(caller.session, caller);
-    const reply = await this.#request(caller, 'server/discover', undefined, this.#options.discoverMs);
-    if (reply.kind !== 'answer' || reply.frame.type === 'error') throw this.#failure(reply);
-    const { bytes, result } = reply.frame;
+    const { bytes, result } = await this.#patience.wait(() => this.#discover(caller));
     const instructions = getMember(bytes, result, 'instructions');
     const meta = getMember(bytes, result, '_meta');
     const serverInfo = meta === undefined ? undefined : getMember(bytes, meta, META.serverInfo);
@@ -152,6 +153,12 @@ export class ModernOutbound implements Outbound {
       sessions: false,
       result: bytes.subarray(result.start, result.end),
     };
+  }
+
+  async #discover(caller: Caller): Promise<ResultFrame> {
+    const reply = await this.#request(caller, 'server/discover', undefined, this.#options.discoverMs);
+    if (reply.kind !== 'answer' || reply.frame.type === 'error') throw this.#failure(reply);
+    return reply.frame;
   }
 
   async authenticate(caller: Caller): Promise<void> {
