@@ -20,6 +20,8 @@ import { LEGACY_REVISIONS, NEWEST_LEGACY } from './revisions.js';
 /** What a backend said of itself in its handshake. Sessions that were told the same share one object. */
 export interface InitializeInfo {
   readonly revision: Revision;
+  /** Whether it settled on a revision of this era at all; what else it said is borne with, but promises nothing. */
+  readonly settled: boolean;
   readonly bytes: Buffer;
   /** The result object of `initialize`. */
   readonly result: JsonNode;
@@ -130,6 +132,7 @@ function readInfo(bytes: Buffer, result: JsonNode): InitializeInfo {
   const instructions = getMember(bytes, result, 'instructions');
   return {
     revision: settledRevision(asked),
+    settled: asked === settledRevision(asked),
     bytes,
     result,
     capabilities: statedCapabilities(bytes, getMember(bytes, result, 'capabilities')),

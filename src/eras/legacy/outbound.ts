@@ -339,7 +339,8 @@ const RESTORED_IDS_FROM = (): number => 1_000_000 * (1 + Math.floor(Math.random(
 function restoredInfo(revision: Revision): InitializeInfo {
   const bytes = Buffer.from('{}');
   const result = scanJson(bytes, 1);
-  return { revision, bytes, result, capabilities: '{}', serverInfo: undefined, instructions: undefined };
+  const told = { capabilities: '{}', serverInfo: undefined, instructions: undefined };
+  return { revision, settled: true, bytes, result, ...told };
 }
 
 /** @throws WrongEra where a refusal means, or may mean, that the backend speaks the other era by now */
@@ -374,7 +375,7 @@ function describe(session: BackendSession, sameEra: boolean): ServerDescription 
     serverInfo: info.serverInfo,
     instructions: info.instructions,
     ttlMs: 0,
-    sessions: session.id !== undefined,
+    sessions: session.id !== undefined && info.settled,
     result: info.bytes.subarray(info.result.start, info.result.end),
   };
 }
