@@ -242,3 +242,32 @@ test('a backend that answers before it has read the request, and hangs up, is un
     await new Promise((resolve) => server.close(resolve));
   }
 });
+
+test.each([
+  [202, { 'content-type': 'application/json' }],
+  [202, { 'content-type': 'application/json', 'content-length': '0' }],
+  [202, { 'content-type': 'text/event-stream' }],
+  [204, {}],
+  [200, { 'content-type': 'application/json', 'content-length': '0' }],
+  [200, {}],
+] as const)('a backend may take notifications with an empty %i that says %o', async (status, headers) => {
+  const backend = await startLegacyBackend({
+    on: {
+      'notifications/initialized': ({ res }) => {
+        res.writeHead(status, headers).end();
+        return undefined;
+      },
+    },
+  });
+  const gateway = await startGateway({ '/mcp': backend.url });
+  try {
+    expect((await modern(gateway.url(), 'tools/list')).json.result.tools).toHaveLength(1);
+    const session = await legacy(gateway.url());
+    expect(session.initialized?.status).toBe(202);
+    expect(session.initialized?.text).toBe('');
+    expect((await session.request('tools/list')).json.result.tools).toHaveLength(1);
+  } finally {
+    await gateway.close();
+    await backend.close();
+  }
+});

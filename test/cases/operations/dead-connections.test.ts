@@ -245,3 +245,13 @@ test('a connection that waited for longer than a balancer may keep it is not tak
   await modern(gateway.url(), 'x/custom', {});
   expect(kept.has(sockets.at(-1))).toBe(false);
 });
+
+test('the gateway keeps the connections of its clients for longer than balancers keep theirs', async () => {
+  const backend = await startModernBackend();
+  opened.push(backend);
+  const gateway = await startGateway({ '/mcp': backend.url });
+  opened.push(gateway);
+  const answer = await modern(gateway.url(), 'tools/list', {}, { headers: { connection: 'keep-alive' } });
+  const seconds = Number(/timeout=(\d+)/.exec(String(answer.headers['keep-alive']))?.[1]);
+  expect(seconds).toBeGreaterThan(60);
+});
