@@ -85,9 +85,10 @@ export class Answer implements Ticking {
     this.#options.ticker.remove(this);
   }
 
-  /** Calls `listener` when the client goes away before the answer is complete. */
+  /** Calls `listener` when the client goes away before the answer is complete: at once, when it has gone already. */
   onGone(listener: () => void): void {
-    this.#onGone = listener;
+    if (this.#gone) listener();
+    else this.#onGone = listener;
   }
 
   tick(now: number): void {
@@ -127,6 +128,7 @@ export class Answer implements Ticking {
 
   /** Opens the event stream at once, also to a client that did not name the type: the answer can be nothing else. */
   openStream(): void {
+    if (this.#state === 'done') return;
     this.#open();
     this.#options.ticker.add(this);
     this.#res.write(sseComment());

@@ -137,13 +137,13 @@ export class LegacyClientSession implements ClientSession {
     const older = this.#stream;
     this.#stream = stream;
     older?.endEmpty(200);
+    this.affinity?.listen(true);
     stream.onGone(() => {
       if (this.#stream !== stream) return;
       this.#stream = undefined;
       this.lastUsedAt = performance.now();
       this.affinity?.listen(false);
     });
-    this.affinity?.listen(true);
   }
 
   /**
