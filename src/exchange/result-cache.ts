@@ -185,7 +185,8 @@ export class ResultCache {
       method,
       uri: name,
     });
-    return keptOutcome;
+    // What a backend has just said to a client of its own era goes out as it said it, its hints included.
+    return outcome.dress === 'none' ? keptOutcome : { ...outcome, edits: new Map(outcome.edits) };
   }
 }
 

@@ -21,6 +21,9 @@ describe.each([
   afterAll(() => rig.close());
 
   const give = (method: string, text: string) => rig.on(method, () => ({ result: raw(text) }));
+  // Results that may be kept are served again to equal requests.
+  let requests = 0;
+  const another = (params: object) => ({ ...params, 'x-request': requests++ });
 
   test.each([
     '{"resultType":"complete","content":[],"x-vendor":{"1":1.0},"_meta":{"com.example/k":1e2}}',
@@ -34,6 +37,24 @@ describe.each([
     expect(headers['mcp-session-id']).toBeUndefined();
   });
 
+  test('that may be kept goes out as it came, and from then on with what is left of its time', async () => {
+    const text =
+      '{"ttlMs":60000,"tools":[{"name":"t","inputSchema":{"type":"object"},"x":1.0}],"cacheScope":"public","resultType":"complete"}';
+    give('tools/list', text);
+    const params = another({});
+    const first = await rig.call('tools/list', params, { id: 'a' });
+    expect(first.answer).toBe(`{"jsonrpc":"2.0","id":"a","result":${text}}`);
+    const second = await rig.call('tools/list', params, { id: 'b' });
+    expect(second.json).toEqual({
+      jsonrpc: '2.0',
+      id: 'b',
+      result: { ...JSON.parse(text), ttlMs: expect.any(Number) },
+    });
+    expect(second.json.result.ttlMs).toBeLessThanOrEqual(60_000);
+    expect(second.json.result.ttlMs).toBeGreaterThan(30_000);
+    expect(second.answer).toContain('"x":1.0');
+  });
+
   test('without resultType is complete, and the log says so once', async () => {
     const list = '"tools":[],"ttlMs":5,"cacheScope":"public"';
     for (let n = 0; n < 3; n++) {
@@ -41,7 +62,7 @@ describe.each([
       const called = (await rig.call('tools/call', { name: 'echo' })).json.result;
       expect(called).toEqual({ content: [], resultType: 'complete' });
       give('tools/list', `{${list}}`);
-      const listed = (await rig.call('tools/list')).json.result;
+      const listed = (await rig.call('tools/list', another({}))).json.result;
       expect(listed).toEqual({ ...JSON.parse(`{${list}}`), resultType: 'complete' });
     }
     expect(rig.gateway.logs.filter(({ quirk }) => /resultType/.test(quirk))).toHaveLength(1);
@@ -55,7 +76,7 @@ describe.each([
         ['tools/list', {}],
       ] as const) {
         give(method, `{"resultType":${type},"content":[],"tools":[],"ttlMs":0,"cacheScope":"private"}`);
-        const { json } = await rig.call(method, params, { id: 3 });
+        const { json } = await rig.call(method, another(params), { id: 3 });
         const error = { code: -32603, message: expect.stringContaining('resultType') };
         expect(json).toEqual({ jsonrpc: '2.0', id: 3, error });
       }
@@ -83,7 +104,7 @@ describe.each([
       ['"x":1', 0, 'private'],
     ])('with %s may be kept for %i ms, %s', async (members, ttlMs, cacheScope) => {
       give(method, `{"resultType":"complete",${members},"tools":[]}`);
-      const { result } = (await rig.call(method, params)).json;
+      const { result } = (await rig.call(method, another(params))).json;
       expect(result).toMatchObject({ ttlMs, cacheScope, tools: [] });
     });
   });

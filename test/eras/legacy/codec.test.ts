@@ -60,11 +60,6 @@ describe('a result of a legacy backend', () => {
       '{"tools":[{"execution":{},"name":"a"},{"name":"b"}]}',
       '{"tools":[{"name":"a"},{"name":"b"}]}',
     ],
-    [
-      'tools/list',
-      '{"tools":[{"inputSchema":{"properties":{"a":{"x-mcp-header":"A","type":"string"},"x-mcp-header":{"minLength":1.0}}}}]}',
-      '{"tools":[{"inputSchema":{"properties":{"a":{"type":"string"},"x-mcp-header":{"minLength":1.0}}}}]}',
-    ],
     ['tools/list', '{"tools":{"execution":1}}', '{"tools":{"execution":1}}'],
     ['prompts/list', '{"execution":{}}', '{"execution":{}}'],
   ])('of %s, %s is %s in the neutral form', (method, text, expected) => {
