@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Sealer } from '../../src/exchange/seal.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
+import { startModernBackend } from '../support/misbehave.js';
 import { type Loose, sleep } from '../support/net.js';
 import { modern, RawJson } from '../support/raw.js';
 import {
@@ -343,6 +344,34 @@ describe('states of other gateways', () => {
       expect(answer.json.result.content[0].text).toBe('mine');
     } finally {
       await first.close();
+    }
+  });
+});
+
+describe('a modern backend judges its own states', () => {
+  test.each<[string, string]>([
+    ['a string', '"its own \\u00e9\\/ state"'],
+    ['an empty string', '""'],
+    ['a number', '12345678901234567890'],
+    ['null', 'null'],
+    ['an object', '{ "a" : 1.0 }'],
+    ['a kilobyte of junk', `"${'A'.repeat(1024)}"`],
+    ['sixteen kilobytes of junk', `"${'/'.repeat(16 * 1024)}"`],
+  ])('%s reaches it as it is', async (_name, state) => {
+    const modernBackend = await startModernBackend();
+    const other = await startGateway({ '/mcp': modernBackend.url }, { sealKeys: [KEY] });
+    try {
+      const responses = new RawJson('{"k":{ "action":"accept","n":1.0}}');
+      const call = new ModernCaller(other.url(), { key: 1 }, ADA);
+      const answer = await call.retry(new RawJson(state), responses);
+      expect(answer.json.result.resultType).toBe('complete');
+      const sent = modernBackend.received('tools/call').map(({ text: body }) => body);
+      expect(sent).toHaveLength(1);
+      expect(sent[0]).toContain(`"requestState":${state}`);
+      expect(sent[0]).toContain(`"inputResponses":${responses.text}`);
+    } finally {
+      await other.close();
+      await modernBackend.close();
     }
   });
 });

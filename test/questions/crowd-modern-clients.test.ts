@@ -143,6 +143,38 @@ test('one principal has two calls at once: only the one that asks is asked', asy
   expect(answer.json.result.content[0].text).toBe('mine');
 });
 
+test('two people share the one credential that the backend knows: neither sees the question of the other', async () => {
+  const backend = await startAskingBackend({}, async ({ args, elicit }) => ({
+    content: [{ type: 'text', text: args.quiet ? 'plain' : await elicit('Whose?') }],
+  }));
+  open.push(backend);
+  const shared = { url: backend.url, authorization: 'drop', headers: { authorization: 'Bearer shared' } };
+  const gateway = await startGateway({ '/mcp': { backend: shared } });
+  open.unshift(gateway);
+  const ada = new ModernCaller(gateway.url(), {}, bearer('ada'));
+  const alan = new ModernCaller(gateway.url(), {}, bearer('alan'));
+  const [round, plain] = await Promise.all([
+    ada.asked(),
+    new ModernCaller(gateway.url(), { quiet: true }, bearer('alan')).start(),
+  ]);
+  expect(plain.json.result.content[0].text).toBe('plain');
+  expect(plain.events.length).toBeLessThanOrEqual(1);
+  const stolen = await alan.retry(round.state, { [round.key]: accept('alan') });
+  expect([stolen.status, stolen.json.error.code]).toEqual([400, -32602]);
+  const own = await alan.asked();
+  expect((await alan.retry(own.state, { [own.key]: accept('alan') })).json.result.content[0].text).toBe(
+    'alan',
+  );
+  expect((await ada.retry(round.state, { [round.key]: accept('ada') })).json.result.content[0].text).toBe(
+    'ada',
+  );
+  const sessions = backend.calls.map(({ session, args }) => [session, args.quiet === true]);
+  const quiet = sessions.filter(([, isQuiet]) => isQuiet).map(([session]) => session);
+  // The person who asked nothing had no part in the session of the one who was asked.
+  expect(quiet).not.toContain(backend.calls.find(({ args }) => !args.quiet)?.session);
+  for (const { authorization } of backend.calls) expect(authorization).toBe('Bearer shared');
+});
+
 test('calls beyond the limit of sessions go on while others wait for people', async () => {
   const { backend, gateway } = await setUp({ sessions: { max: 2 } });
   const callers = Array.from({ length: 12 }, (_, key) => new ModernCaller(gateway.url(), { key }));
