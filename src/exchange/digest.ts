@@ -17,6 +17,8 @@ export function canonicalJson(value: unknown): string {
 }
 
 const MEMORY = 1_000;
+/** Longer declarations are taken apart each time. */
+const REMEMBERED_CHARS = 4_096;
 const declared = new LRUCache<string, ClientCapabilities>({ max: MEMORY });
 
 /**
@@ -28,7 +30,7 @@ export function readCapabilities(text: string): ClientCapabilities {
   if (known !== undefined) return known;
   const value = JSON.parse(text) as Record<string, unknown>;
   const capabilities = { text, value, key: canonicalJson(value) };
-  declared.set(text, capabilities);
+  if (text.length <= REMEMBERED_CHARS) declared.set(text, capabilities);
   return capabilities;
 }
 

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { ASKING_CAPABILITIES } from '../../exchange/asking.js';
 import { type PendingEdits, pendingMember, type ResultOutcome } from '../../exchange/outcome.js';
 import { isRecord } from '../../exchange/record.js';
@@ -52,8 +51,11 @@ export interface Declaration {
   readonly asks: boolean;
 }
 
-const REMEMBERED_DECLARATIONS = 1_000;
-const declarations = new LRUCache<string, Declaration>({ max: REMEMBERED_DECLARATIONS });
+/** Equal capabilities are one object as long as they are in use. */
+const declarations = {
+  plain: new WeakMap<ClientCapabilities, Declaration>(),
+  withRoots: new WeakMap<ClientCapabilities, Declaration>(),
+};
 
 /**
  * The capabilities to declare in a handshake for a client. Nothing is declared that it did not declare itself, since
@@ -61,8 +63,8 @@ const declarations = new LRUCache<string, Declaration>({ max: REMEMBERED_DECLARA
  * @param roots whether servers may know that the client has roots
  */
 export function declarationFor(capabilities: ClientCapabilities, roots: boolean): Declaration {
-  const key = `${roots} ${capabilities.text}`;
-  let declaration = declarations.get(key);
+  const known = roots ? declarations.withRoots : declarations.plain;
+  let declaration = known.get(capabilities);
   if (declaration === undefined) {
     const bytes = Buffer.from(capabilities.text);
     const hasRoots = roots && isRecord(capabilities.value['roots']);
@@ -77,7 +79,7 @@ export function declarationFor(capabilities: ClientCapabilities, roots: boolean)
       (name) => isRecord(capabilities.value[name]) && (name !== 'roots' || hasRoots),
     );
     declaration = { text: out.toBuffer().toString(), asks };
-    declarations.set(key, declaration);
+    known.set(capabilities, declaration);
   }
   return declaration;
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { readCapabilities } from '../../exchange/digest.js';
 import { CODE } from '../../exchange/errors.js';
 import type { ErrorFields } from '../../exchange/outcome.js';
@@ -81,8 +82,9 @@ function readMeta(bytes: Buffer, meta: JsonNode | undefined): MetaFields | Refus
   if (version === undefined) missing.push(META.protocolVersion);
   if (capabilities?.kind !== 'object') missing.push(META.clientCapabilities);
   if (version === undefined || capabilities?.kind !== 'object') return incomplete(missing);
-  const clientInfo = getMember(bytes, meta, META.clientInfo);
-  if (clientInfo !== undefined && !isImplementation(bytes, clientInfo)) {
+  const info = getMember(bytes, meta, META.clientInfo);
+  const clientInfo = info === undefined ? undefined : readImplementation(bytes, info);
+  if (info !== undefined && clientInfo === undefined) {
     return refuse(
       CODE.invalidParams,
       `${META.clientInfo} must be an object with the strings name and version`,
@@ -97,11 +99,28 @@ function readMeta(bytes: Buffer, meta: JsonNode | undefined): MetaFields | Refus
   return {
     version,
     capabilities: readCapabilities(textOf(bytes, capabilities)),
-    clientInfo: clientInfo === undefined ? undefined : textOf(bytes, clientInfo),
+    clientInfo,
     logLevel: isLogLevel(logLevel) ? logLevel : undefined,
     meta,
     progressToken: token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined,
   };
+}
+
+const REMEMBERED = 1_000;
+/** Longer ones (with icons, say) are looked through each time. */
+const REMEMBERED_CHARS = 1_024;
+const implementations = new LRUCache<string, string>({ max: REMEMBERED });
+
+/**
+ * The text of an Implementation object, undefined if it is none. Clients send the same with every request, so the ones
+ * that were found right are remembered.
+ */
+function readImplementation(bytes: Buffer, node: JsonNode): string | undefined {
+  const text = textOf(bytes, node);
+  const known = implementations.get(text);
+  if (known !== undefined || !isImplementation(bytes, node)) return known;
+  if (text.length <= REMEMBERED_CHARS) implementations.set(text, text);
+  return text;
 }
 
 function isImplementation(bytes: Buffer, node: JsonNode): boolean {

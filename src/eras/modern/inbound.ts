@@ -66,14 +66,15 @@ export class ModernInbound implements Inbound {
     return claims(body) || namesModern(call) || (body.type === 'request' && body.method === DISCOVER);
   }
 
-  async post(route: RouteService, call: HttpCall, body: Frame | Batch): Promise<void> {
-    if (body.type === 'request') await this.#request(route, call, body);
+  post(route: RouteService, call: HttpCall, body: Frame | Batch): Promise<void> {
+    if (body.type === 'request') return this.#request(route, call, body);
     // The revision has no notifications over HTTP; what comes is taken and dropped.
-    else if (body.type === 'notification') call.answer.endEmpty(202);
+    if (body.type === 'notification') call.answer.endEmpty(202);
     else {
       const message = `Invalid Request: ${MODERN_VERSION} has requests and notifications only`;
       call.answer.end(400, errorRope(undefined, CODE.invalidRequest, message));
     }
+    return Promise.resolve();
   }
 
   claimsOther(call: HttpCall): boolean {
@@ -105,7 +106,7 @@ export class ModernInbound implements Inbound {
       refuse(call.answer, frame, envelope);
       return;
     }
-    const kind = await this.#kindOf(route, call, frame, envelope);
+    const kind = bringsState(frame) ? await this.#kindOf(route, call, frame, envelope) : 'new';
     if (kind === 'answered') return;
     if (kind === 'again') {
       await this.#request(route, call, withoutRound(frame));
@@ -171,12 +172,7 @@ export class ModernInbound implements Inbound {
     );
   };
 
-  async #outcome(
-    route: RouteService,
-    call: HttpCall,
-    frame: RequestFrame,
-    exchange: Exchange,
-  ): Promise<Outcome> {
+  #outcome(route: RouteService, call: HttpCall, frame: RequestFrame, exchange: Exchange): Promise<Outcome> {
     if (frame.method === DISCOVER) return discover(route, exchange);
     if (frame.method === LISTEN) return this.#listen(route, call, frame, exchange);
     return route.run(exchange);
@@ -274,6 +270,10 @@ async function eraOf(route: RouteService, caller: Caller): Promise<EraName | und
   } catch {
     return undefined;
   }
+}
+
+function bringsState({ bytes, params }: RequestFrame): boolean {
+  return params !== undefined && getMember(bytes, params, 'requestState') !== undefined;
 }
 
 /** Whether a message says of itself that it is of this era. */

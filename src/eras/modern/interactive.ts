@@ -30,6 +30,8 @@ import { requestDigest } from './request-state.js';
 const GATHER_MS = 25;
 /** Questions that a call has open at a time. */
 const MAX_QUESTIONS = 100;
+/** Few calls are ever asked anything. */
+const NO_QUESTIONS = new Map<string, Pending>();
 
 /** An open HTTP request of the client that wants to know how the call goes on. */
 export interface Waiter {
@@ -53,7 +55,7 @@ interface Pending {
 export class InteractiveCall implements Channel, Parkable {
   readonly #lot: ParkingLot<InteractiveCall>;
   readonly #write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void;
-  readonly #questions = new Map<string, Pending>();
+  #questions = NO_QUESTIONS;
   #exchange!: Exchange;
   #waiters: Waiter[] = [];
   #ticket: Ticket<InteractiveCall> | undefined;
@@ -131,6 +133,7 @@ export class InteractiveCall implements Channel, Parkable {
         : Promise.resolve(refusal);
     }
     return new Promise((resolve, reject) => {
+      if (this.#questions === NO_QUESTIONS) this.#questions = new Map();
       this.#questions.set(`${kind}-${++this.#asked}`, { question, resolve, reject });
       this.#gather();
     });
