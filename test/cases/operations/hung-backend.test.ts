@@ -11,8 +11,10 @@ afterAll(async () => {
 });
 
 const TIMEOUTS = { connect: '1200ms', probe: '600ms', idle: '500ms', total: '1500ms' };
-/** Probe, handshake and some time to spare on a busy machine. */
-const SHORT_MS = 4_000;
+/** Long enough for others to be served meanwhile, on a busy machine as well. */
+const PATIENT = { ...TIMEOUTS, connect: '3s', probe: '1s', total: '20s' };
+/** Probe, handshake and some time to spare. */
+const SHORT_MS = 8_000;
 
 const never: StepHandler = () => undefined;
 /** Headers and a part of the body, and then nothing. */
@@ -24,11 +26,11 @@ const stalls =
     return undefined;
   };
 
-async function gatewayBefore(url: string, more: Record<string, unknown> = {}): Promise<TestGateway> {
+async function gatewayBefore(url: string, timeouts: Record<string, string> = TIMEOUTS): Promise<TestGateway> {
   const healthy = await startLegacyBackend();
   opened.push(healthy);
   const gateway = await startGateway({
-    '/hung': { backend: { url, ...more }, timeouts: TIMEOUTS },
+    '/hung': { backend: { url }, timeouts },
     '/healthy': { backend: { url: healthy.url }, timeouts: TIMEOUTS },
   });
   opened.push(gateway);
@@ -81,18 +83,22 @@ describe.concurrent.each(Object.keys(HUNG))('a backend %s', (name) => {
   test('gives clients of both eras a clear error soon, and leaves other routes alone', async () => {
     const backend = await begin();
     opened.push(backend);
-    const gateway = await gatewayBefore(backend.url);
+    const gateway = await gatewayBefore(backend.url, PATIENT);
     const waiting = [
       timed(legacy(gateway.url('/hung')).then(({ initialize }) => initialize)),
       timed(modern(gateway.url('/hung'), 'server/discover', {}, { id: 'd' })),
       timed(modern(gateway.url('/hung'), 'tools/list', {}, { id: 'd' })),
     ];
-    const meanwhile = await timed(
-      Promise.all([legacy(gateway.url('/healthy')), modern(gateway.url('/healthy'), 'tools/list')]),
-    );
-    expect(meanwhile.value[0].initialize.status).toBe(200);
-    expect(meanwhile.value[1].status).toBe(200);
-    expect(meanwhile.ms).toBeLessThan(SHORT_MS / 3);
+    let answered = false;
+    for (const one of waiting) {
+      void one.then(() => {
+        answered = true;
+      });
+    }
+    const { initialize } = await legacy(gateway.url('/healthy'));
+    expect(initialize.status).toBe(200);
+    expect((await modern(gateway.url('/healthy'), 'tools/list')).status).toBe(200);
+    expect(answered).toBe(false);
     for (const { value, ms } of await Promise.all(waiting)) {
       expect(ms).toBeLessThan(SHORT_MS);
       // Never 4xx, which clients take for an answer about the era. Legacy clients read the error of a 200 best.
