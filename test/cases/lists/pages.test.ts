@@ -73,3 +73,31 @@ test.each(['LM', 'MM'] as const)('%s: a tool of the third page can be called', a
     await rig.close();
   }
 });
+
+test.each([
+  ['MM', '"ttlMs":60000,"cacheScope":"public",', {}],
+  ['LM', '"ttlMs":60000,"cacheScope":"private",', {}],
+  ['ML', '', { cache: { 'tools/list': '60s', 'resources/list': '60s' } }],
+] as const)('%s: a page that is kept is not taken for another one', async (cell, hints, route) => {
+  const rig = await startCell(cell, { route });
+  try {
+    for (const [method, member] of [KINDS[0], KINDS[2]]) {
+      rig.on(method, ({ params }) => {
+        const page = Number(params?.cursor ?? 1);
+        const next = page < 3 ? `,"nextCursor":"${page + 1}"` : '';
+        return rig.result(`{${hints}"${member}":${JSON.stringify([item(page)])}${next}}`);
+      });
+      for (let round = 0; round < 2; round++) {
+        for (const page of [1, 2, 3]) {
+          const params = page === 1 ? {} : { cursor: String(page) };
+          const { result } = (await rig.call(method, params)).json;
+          expect(result[member]).toEqual([item(page)]);
+          expect(result.nextCursor).toBe(page < 3 ? String(page + 1) : undefined);
+        }
+      }
+      expect(rig.backend.received(method)).toHaveLength(3);
+    }
+  } finally {
+    await rig.close();
+  }
+});

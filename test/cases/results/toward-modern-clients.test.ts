@@ -114,6 +114,26 @@ describe.each([
     expect(answer).toContain(`"inputSchema":${schema('')}}`);
   });
 
+  test('that ends a subscription is complete, and names the subscription', async () => {
+    const { messages, json, status } = await rig.call(
+      'subscriptions/listen',
+      { notifications: { toolsListChanged: true, resourceSubscriptions: ['a:b'] } },
+      { id: 's1' },
+    );
+    const subscription = { 'io.modelcontextprotocol/subscriptionId': 's1' };
+    expect(status).toBe(200);
+    // The server promises nothing of the kind, so nothing is honoured, and there is nothing to wait for.
+    expect(messages).toEqual([
+      {
+        jsonrpc: '2.0',
+        method: 'notifications/subscriptions/acknowledged',
+        params: { _meta: subscription, notifications: {} },
+      },
+    ]);
+    expect(json).toMatchObject({ id: 's1', result: { resultType: 'complete', _meta: subscription } });
+    expect(json.result).not.toHaveProperty('ttlMs');
+  });
+
   test('shows no session and no event ids, whatever the client sends along', async () => {
     for (const headers of [{}, { 'mcp-session-id': 'stale' }, { 'last-event-id': '7' }]) {
       const answer = await rig.call('tools/list', {}, { headers });
