@@ -155,7 +155,7 @@ describe('copies of a retry', () => {
     let ran = 0;
     backend.tool(async ({ elicit }) => {
       const value = await elicit('Value?');
-      await sleep(150);
+      await sleep(copies * 40 + 100);
       ran++;
       return text(`${value} ${ran}`);
     });
@@ -173,10 +173,28 @@ describe('copies of a retry', () => {
     expect(ran).toBe(1);
   });
 
+  test('more of them than may wait are refused, and the others get the outcome', async () => {
+    backend.tool(async ({ elicit }) => {
+      const value = await elicit('Value?');
+      await sleep(3_000);
+      return text(value);
+    });
+    const call = caller();
+    const round = await call.asked();
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, () => call.retry(round.state, { [round.key]: accept('mine') })),
+    );
+    const refused = answers.filter(({ status }) => status === 503);
+    expect(refused).toHaveLength(300 - 256);
+    expect(refused[0]?.json.error.message).toContain('copies of one request');
+    expect(new Set(answers.filter(({ status }) => status === 200).map(told))).toEqual(new Set(['mine']));
+    expect(backend.answers).toHaveLength(1);
+  });
+
   test('of two with different answers the first counts for both', async () => {
     backend.tool(async ({ elicit }) => {
       const value = await elicit('Value?');
-      await sleep(150);
+      await sleep(400);
       return text(value);
     });
     const call = caller();
@@ -191,7 +209,7 @@ describe('copies of a retry', () => {
   test('both are told of the next round, and either can bring its answer', async () => {
     backend.tool(async ({ elicit }) => {
       const one = await elicit('One?');
-      await sleep(100);
+      await sleep(300);
       return text(`${one} ${await elicit('Two?')}`);
     });
     const call = caller();
@@ -210,7 +228,7 @@ describe('copies of a retry', () => {
     for (const leaver of [0, 1]) {
       backend.tool(async ({ elicit }) => {
         const value = await elicit('Value?');
-        await sleep(300);
+        await sleep(500);
         return text(value);
       });
       const call = caller();
@@ -221,7 +239,7 @@ describe('copies of a retry', () => {
         sent.push(
           call.retry(round.state, { [round.key]: accept('mine') }, { signal }).catch(() => undefined),
         );
-        await sleep(30);
+        await sleep(60);
       }
       streams[leaver]?.abort();
       expect(told(await sent[1 - leaver])).toBe('mine');
@@ -258,7 +276,7 @@ describe('copies of a retry', () => {
   test('progress goes to each copy under its own token, or not at all', async () => {
     backend.tool(async ({ elicit, notify, params }) => {
       const value = await elicit('Value?');
-      await sleep(100);
+      await sleep(300);
       notify('notifications/progress', { progressToken: params._meta.progressToken, progress: 1, total: 2 });
       await sleep(50);
       return text(value);
@@ -286,7 +304,7 @@ describe('copies of a retry', () => {
         options,
       );
     const one = retry({ progressToken: 'one' });
-    await sleep(30);
+    await sleep(60);
     const [a, b, c] = await Promise.all([one, retry({ progressToken: 'two' }), retry({})]);
     const tokens = ({ messages }: Loose) => messages.map(({ params }: Loose) => params.progressToken);
     expect(tokens(a)).toEqual(['one']);
@@ -389,9 +407,10 @@ describe('clients that go away', () => {
     let ran = 0;
     backend.tool(async ({ elicit }) => {
       const one = await elicit('One?');
+      await sleep(200);
       const two = await elicit('Two?');
       ran++;
-      await sleep(50);
+      await sleep(250);
       return text(`${one}${two}`);
     });
     const call = caller();

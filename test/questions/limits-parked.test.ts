@@ -12,6 +12,7 @@ import {
   prompt,
   startAskingBackend,
   text,
+  trafficDuring,
 } from './scripted.js';
 
 const open: { close(): Promise<void> }[] = [];
@@ -146,9 +147,12 @@ describe('nobody answers in time', () => {
     await until(() => fateOf(backend, call).length === 2, 'the answer and the cancellation');
     expect(fateOf(backend, call)).toEqual([fate, call?.id]);
     await until(() => call?.stream.closed, 'the end of the call');
-    const late = await caller().retry(round.state, { [round.key]: accept('late') });
-    expect([late.status, late.json.error.code]).toEqual([400, -32602]);
-    expect(late.json.error.message).toContain('expired');
+    const traffic = await trafficDuring(backend, async () => {
+      const late = await caller().retry(round.state, { [round.key]: accept('late') });
+      expect([late.status, late.json.error.code]).toEqual([400, -32602]);
+      expect(late.json.error.message).toContain('expired');
+    });
+    expect(traffic).toEqual([]);
     // The next call has the session of the one that is over.
     backend.tool(async () => text('plain'));
     expect(told(await caller().start())).toBe('plain');
@@ -173,13 +177,13 @@ describe('nobody answers in time', () => {
   });
 
   test('each round has the whole time', async () => {
-    const { backend, caller } = await setUp({}, { timeout: '900ms' });
+    const { backend, caller } = await setUp({}, { timeout: '1500ms' });
     backend.tool(async ({ elicit }) => text(`${await elicit('1?')}${await elicit('2?')}`));
     const first = await caller().asked();
-    await sleep(600);
+    await sleep(1_000);
     const answer = await caller().retry(first.state, { [first.key]: accept('a') });
     const { requestState, inputRequests } = answer.json.result;
-    await sleep(600);
+    await sleep(1_000);
     const [key] = Object.keys(inputRequests) as [string];
     expect(told(await caller().retry(requestState, { [key]: accept('b') }))).toBe('ab');
   });
@@ -239,12 +243,12 @@ describe('the time of people is not that of servers', () => {
   });
 
   test('between rounds too', async () => {
-    const { backend, caller } = await setUp({ timeouts: { total: '800ms' } });
+    const { backend, caller } = await setUp({ timeouts: { total: '1200ms' } });
     backend.tool(async ({ elicit }) => {
       const first = await elicit('1?');
-      await sleep(500);
+      await sleep(800);
       const second = await elicit('2?');
-      await sleep(500);
+      await sleep(800);
       return text(first + second);
     });
     const round = await caller().asked();

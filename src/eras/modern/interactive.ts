@@ -1,5 +1,5 @@
 import { MAY_ASK } from '../../exchange/asking.js';
-import { CODE, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
+import { CODE, overloaded, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../../exchange/outcome.js';
 import {
@@ -30,6 +30,8 @@ import { requestDigest } from './request-state.js';
 const GATHER_MS = 25;
 /** Questions that a call has open at a time. */
 const MAX_QUESTIONS = 100;
+/** Copies of one retry that wait at a time. */
+const MAX_WAITERS = 256;
 /** Few calls are ever asked anything. */
 const NO_QUESTIONS = new Map<string, Pending>();
 
@@ -143,6 +145,11 @@ export class InteractiveCall implements Channel, Parkable {
   resume(waiter: Waiter, bytes: Buffer, responses: JsonNode | undefined): void {
     const ticket = this.#ticket as Ticket<InteractiveCall>;
     const first = this.#waiters.length === 0;
+    if (this.#waiters.length >= MAX_WAITERS) {
+      const { outcome } = overloaded(`limit of ${MAX_WAITERS} copies of one request reached`);
+      this.#write(waiter, this.#exchange, outcome);
+      return;
+    }
     this.#waiters.push(waiter);
     this.#watch(waiter);
     if (!first) return;
