@@ -60,6 +60,8 @@ export class Exchange implements Bagged {
   parked = false;
   /** JSON text of the progress token under which the client follows the call now. */
   progressToken: string | undefined;
+  /** Told when the client is asked something, so that what comes of the request is for it alone. */
+  onAsk: (() => void) | undefined;
   /** Told when the exchange is parked and when it goes on. */
   onParked: ((parked: boolean) => void) | undefined;
   #limitMs = Number.POSITIVE_INFINITY;
@@ -91,6 +93,7 @@ export class Exchange implements Bagged {
 
   /** See {@link Channel.ask}. */
   ask(question: Question): Promise<Answer> {
+    this.onAsk?.();
     return this.#channel.ask(question);
   }
 

@@ -97,7 +97,7 @@ export class ResultCache {
   readonly counts: CacheCounts = { hits: 0, misses: 0, joined: 0, stale: 0, invalidations: 0 };
   readonly #options: ResultCacheOptions;
   readonly #entries: LRUCache<string, Entry>;
-  readonly #inFlight = new Map<string, Promise<Outcome>>();
+  readonly #inFlight = new Map<string, Promise<Outcome | undefined>>();
   /** Grows with every change that is heard of: what was asked for before it is not kept. */
   #changes = 0;
 
@@ -127,7 +127,7 @@ export class ResultCache {
     const leader = this.#inFlight.get(key.own);
     if (leader !== undefined) {
       const outcome = await leader.catch(() => undefined);
-      if (outcome?.type === 'result') {
+      if (outcome?.type === 'result' && outcome.personal !== true) {
         this.counts.joined++;
         exchange.notes.cache = 'joined';
         return withoutKept(outcome);
@@ -135,15 +135,28 @@ export class ResultCache {
     }
     this.counts.misses++;
     const changes = this.#changes;
-    const asked = ask();
-    this.#inFlight.set(key.own, asked);
+    let personal = false;
+    let notForOthers = (): void => {};
+    const asked = new Promise<undefined>((resolve) => {
+      notForOthers = () => resolve(undefined);
+    });
+    // Whose client is asked gets a result of its own, and nobody else waits for that client's person.
+    exchange.onAsk = () => {
+      personal = true;
+      notForOthers();
+    };
+    const result = ask();
+    const flight = Promise.race([result, asked]);
+    flight.catch(() => {});
+    this.#inFlight.set(key.own, flight);
     try {
-      const outcome = await asked;
-      return outcome.type === 'result' && changes === this.#changes
+      const outcome = await result;
+      return outcome.type === 'result' && !personal && changes === this.#changes
         ? this.#keep(key, exchange, outcome)
         : outcome;
     } finally {
-      if (this.#inFlight.get(key.own) === asked) this.#inFlight.delete(key.own);
+      exchange.onAsk = undefined;
+      if (this.#inFlight.get(key.own) === flight) this.#inFlight.delete(key.own);
     }
   }
 

@@ -370,6 +370,7 @@ export class ModernOutbound implements Outbound {
       edits,
       dress: sameEra ? 'modern' : 'none',
       serverInfo: undefined,
+      personal: type !== undefined && textOf(bytes, type) !== '"complete"',
       freshness: CACHEABLE.has(request.method) ? freshnessOf(bytes, result, caller) : undefined,
       frameId: sameEra && isPlainFrame(bytes, root) ? frame.id : undefined,
       objectOutput: request.name === undefined ? undefined : tools?.get(request.name)?.objectOutput,
