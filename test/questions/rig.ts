@@ -159,7 +159,7 @@ export async function answerAll(
   const seen: Loose[] = [];
   for (;;) {
     const event = await stream.next().catch(() => undefined);
-    if (event === undefined) return seen;
+    if (event === undefined) return stream.events.length > 0 ? seen : [(await stream.done).json];
     const message = event.json;
     if (message === undefined) continue;
     seen.push(message);

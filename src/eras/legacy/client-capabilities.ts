@@ -33,6 +33,22 @@ export function neutralClientCapabilities(
   return neutral;
 }
 
+/**
+ * A client's capabilities as a server of an older revision knows them: elicitation and sampling had no parts yet, and
+ * what a client can do of a later part alone was nothing.
+ * @param text JSON text of the capabilities
+ */
+export function capabilitiesIn(revision: Revision, text: string): string {
+  const features = featuresFor(revision);
+  if (features.urlElicitation && features.samplingTools) return text;
+  const neutral = neutralClientCapabilities(readCapabilities(text), revision);
+  if (neutral.value['elicitation'] === undefined) return neutral.text;
+  const bytes = Buffer.from(neutral.text);
+  const out = new Rope();
+  writeObject(out, bytes, scanJson(bytes, 1), new Map([['elicitation', '{}']]));
+  return out.toBuffer().toString();
+}
+
 function neutralEdits(declared: Readonly<Record<string, unknown>>, features: RevisionFeatures): Edits {
   const { elicitation, sampling, roots } = declared;
   const edits = new Map<string, string | undefined>([

@@ -15,6 +15,7 @@ import { RpcCall, type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { POST_HEADERS } from '../../transports/streamable-http.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendSession, pushForwarded } from './backend-session.js';
+import { capabilitiesIn } from './client-capabilities.js';
 import { LEGACY_REVISIONS, NEWEST_LEGACY } from './revisions.js';
 
 /** What a backend said of itself in its handshake. Sessions that were told the same share one object. */
@@ -85,7 +86,7 @@ function initialize(
     .push('{"protocolVersion":')
     .push(JSON.stringify(revision))
     .push(',"capabilities":')
-    .push(params.capabilities)
+    .push(revision < params.revision ? capabilitiesIn(revision, params.capabilities) : params.capabilities)
     .push(',"clientInfo":')
     .push(params.clientInfo)
     .push('}');
