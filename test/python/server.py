@@ -12,14 +12,17 @@ LIBRARY, PORT, *FLAGS = sys.argv[1:]
 if LIBRARY == "mcp1":
     from mcp.server.fastmcp import Context
     from mcp.server.fastmcp import FastMCP as Server
+    from mcp.server.fastmcp.exceptions import ToolError
     from mcp.shared.exceptions import UrlElicitationRequiredError
 elif LIBRARY == "mcp2":
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver import MCPServer as Server
+    from mcp.server.mcpserver.exceptions import ToolError
     from mcp.shared.exceptions import UrlElicitationRequiredError
 else:
     from fastmcp import Context
     from fastmcp import FastMCP as Server
+    from fastmcp.exceptions import ToolError
     from mcp.shared.exceptions import UrlElicitationRequiredError
 
 if LIBRARY == "mcp2":
@@ -162,7 +165,7 @@ class Order(BaseModel):
 @server.tool()
 def order_status(order_id: str) -> Order:
     if order_id != "PT-1041":
-        raise ValueError(f"Order {order_id} was not found.")
+        raise ToolError(f"Order {order_id} was not found.")
     return Order(status="shipped", carrier="Delhivery", eta="2026-08-05")
 
 

@@ -110,8 +110,6 @@ describe('server-everything', () => {
     test('tells the roots', async () => {
       const someone = person();
       const client = await rig.connect(kind, { handlers: someone.handlers, name: `Rooted ${kind}` });
-      // A legacy client's session is asked by the server itself, some time after the handshake.
-      if (!modern) await until(() => someone.asked.length > 0, 'the server to ask for the roots');
       const text = await until(async () => {
         const result = await client.callTool('get-roots-list');
         return textOf(result).includes('file:///work') && textOf(result);

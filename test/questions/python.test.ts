@@ -129,6 +129,20 @@ describe.skipIf(!hasPython).each(PYTHON_LIBRARIES)(`a Python server with %s${PYT
     expect(textOf(seen.at(-1)?.result)).toBe('Ada green True');
   });
 
+  test.each(['v1', 'v2 auto'] as const)(
+    'gives client %s structured results, and failures of tools as results',
+    async (kind) => {
+      const client = await rig.connect(kind, { capabilities: {} });
+      const order = { status: 'shipped', carrier: 'Delhivery', eta: '2026-08-05' };
+      const found = await client.callTool('order_status', { order_id: 'PT-1041' });
+      expect(found).toMatchObject({ structuredContent: order, isError: false });
+      expect(JSON.parse(textOf(found))).toEqual(order);
+      const missing = await client.callTool('order_status', { order_id: 'PT-9999' });
+      expect(missing).toMatchObject({ isError: true });
+      expect(textOf(missing)).toMatch(/Order PT-9999 was not found/);
+    },
+  );
+
   test('sees only frames of the gateway that fit the schema of their revision', () => {
     expect(rig.recording.violations).toEqual([]);
   });
