@@ -9,7 +9,18 @@ export const CONNECTIONS = 32;
 // Every answer's status is looked at; of every so many, the frame too.
 const CHECK_EVERY = 64;
 
-const openPool = (origin) => new Pool(origin, { connections: CONNECTIONS, pipelining: 1 });
+// A subject's connections last from its first round to its last. New ones for each round would be measured as well: what
+// V8 compiled for open sockets it throws away when some of them close, and compiles again.
+const KEEP_ALIVE_MS = 120_000;
+
+/** The connections of one subject. */
+export const openPool = (origin) =>
+  new Pool(origin, {
+    connections: CONNECTIONS,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+  });
 
 /** Runs `worker(index)` once for each connection and waits for all of them. */
 const onEachConnection = (worker) => Promise.all(Array.from({ length: CONNECTIONS }, (_, i) => worker(i)));
@@ -76,12 +87,11 @@ function checkFrame(text, id, era) {
 
 /**
  * Calls the tool for `leadInMs` and then for `measureMs`; `probe` (a function without arguments) is read at both ends of
- * the measured time. Legacy callers need `sessions`, one for each connection.
+ * the measured time. `pool` comes from `openPool`. Legacy callers need `sessions`, one for each connection.
  * Returns `{ requests, seconds, latencies, before, after }`; latencies in ms, sorted. Throws on any answer but the tool's.
  */
-export async function callTool({ origin, path, era, sessions, leadInMs, measureMs, probe }) {
+export async function callTool({ pool, path, era, sessions, leadInMs, measureMs, probe }) {
   const { headers, body } = TOOL_CALL[era];
-  const pool = openPool(origin);
   const latencies = [];
   let measuring = false;
   let running = true;
@@ -123,7 +133,6 @@ export async function callTool({ origin, path, era, sessions, leadInMs, measureM
   const seconds = (performance.now() - startedAt) / 1000;
   running = false;
   await loops;
-  await pool.close();
   if (failure) throw failure;
   return {
     requests: latencies.length,

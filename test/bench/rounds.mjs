@@ -1,10 +1,10 @@
 // Alternating rounds. On a shared machine the CPU time of the same work wanders by tens of per cent within seconds, as
 // neighbours come and go in its caches. Many short rounds side by side see through that, one long measurement does not.
 
-import { CONNECTIONS, callTool, openSessions } from './load.mjs';
+import { CONNECTIONS, callTool, openPool, openSessions } from './load.mjs';
 import { cpuMicros, rssBytes } from './processes.mjs';
 
-// A round's connections are new; the lead-in opens them.
+// The lead-in lets the connections and the caches come back to speed.
 const ROUND = { leadInMs: 100, measureMs: 250 };
 
 export function quantile(values, q) {
@@ -19,6 +19,7 @@ export async function warmUp(subject, ms) {
   if (subject.era === 'legacy') {
     subject.sessions = await openSessions(subject.origin, subject.path, CONNECTIONS);
   }
+  subject.pool ??= openPool(subject.origin);
   await callTool({ ...subject, leadInMs: ms, measureMs: 0, probe: () => 0 });
 }
 

@@ -4,7 +4,8 @@
 import httpProxy from '@fastify/http-proxy';
 import fastify from 'fastify';
 
-const app = fastify();
+// Proxies idle while the others have their rounds; their connections should survive that.
+const app = fastify({ keepAliveTimeout: 120_000 });
 await app.register(httpProxy, { upstream: process.argv[2] });
 await app.listen({ host: '127.0.0.1', port: 0 });
 process.on('disconnect', () => process.exit());

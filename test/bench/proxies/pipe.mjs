@@ -89,4 +89,6 @@ const server = createServer((req, res) => {
   req.on('data', (chunk) => chunks.push(chunk));
   req.on('end', () => forward(req, res, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)));
 });
+// Proxies idle while the others have their rounds; their connections should survive that.
+server.keepAliveTimeout = 120_000;
 reportListening(server);
