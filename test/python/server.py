@@ -12,17 +12,14 @@ LIBRARY, PORT, *FLAGS = sys.argv[1:]
 if LIBRARY == "mcp1":
     from mcp.server.fastmcp import Context
     from mcp.server.fastmcp import FastMCP as Server
-    from mcp.server.fastmcp.exceptions import ToolError
     from mcp.shared.exceptions import UrlElicitationRequiredError
 elif LIBRARY == "mcp2":
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver import MCPServer as Server
-    from mcp.server.mcpserver.exceptions import ToolError
     from mcp.shared.exceptions import UrlElicitationRequiredError
 else:
     from fastmcp import Context
     from fastmcp import FastMCP as Server
-    from fastmcp.exceptions import ToolError
     from mcp.shared.exceptions import UrlElicitationRequiredError
 
 if LIBRARY == "mcp2":
@@ -154,19 +151,6 @@ async def roots(ctx: Context) -> str:
     ran("roots")
     found = await ctx.list_roots() if LIBRARY == "fastmcp" else (await ctx.session.list_roots()).roots
     return ",".join(str(root.uri) for root in found)
-
-
-class Order(BaseModel):
-    status: str
-    carrier: str
-    eta: str
-
-
-@server.tool()
-def order_status(order_id: str) -> Order:
-    if order_id != "PT-1041":
-        raise ToolError(f"Order {order_id} was not found.")
-    return Order(status="shipped", carrier="Delhivery", eta="2026-08-05")
 
 
 if LIBRARY == "mcp2":

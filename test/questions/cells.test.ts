@@ -6,11 +6,12 @@ import { type Answers, MODEL, person, type Rig, ROOTS, startRig, textOf } from '
 
 const { form, visit, sample, listRoots, GUEST_BOOK_URI } = asking;
 
-const SERVERS: [string, () => Promise<Peer>][] = [
+const SERVERS: [string, () => Promise<Peer>, leg?: string][] = [
   ['SDK 1.x with sessions', () => startV1()],
   ['SDK 1.x with sessions and resumable streams', () => startV1({ resumable: true })],
   ['SDK 2.x, modern alone', () => startV2({ legacy: 'reject' })],
   ['SDK 2.x, legacy sessions beside modern', () => startV2({ legacy: 'sessions' })],
+  ['SDK 2.x, on its legacy side alone', () => startV2({ legacy: 'sessions' }), 'legacy'],
 ];
 
 const PAGE = 'https://example.com/visit?a=1&b=%20';
@@ -124,10 +125,10 @@ const withoutIds = (params: Loose) => {
   return rest;
 };
 
-describe.each(SERVERS)('a server of %s', (_name, start) => {
+describe.each(SERVERS)('a server of %s', (_name, start, leg = 'auto') => {
   let rig: Rig;
   beforeAll(async () => {
-    rig = await startRig(start, { questions: { roots: 'ask' } });
+    rig = await startRig(start, { backend: { leg }, questions: { roots: 'ask' } });
   });
   afterAll(() => rig?.close());
 

@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ClientKind } from '../support/clients.js';
 import type { Loose } from '../support/net.js';
-import { hasPython, PYTHON_LIBRARIES, PYTHON_NEEDED, startPython } from '../support/peers/index.js';
+import {
+  asking,
+  hasPython,
+  type Peer,
+  PYTHON_LIBRARIES,
+  PYTHON_NEEDED,
+  runPythonClient,
+  startPython,
+  startV1,
+  startV2,
+} from '../support/peers/index.js';
 import { legacy } from '../support/raw.js';
 import { ALL_CAPABILITIES, answerAll, MODEL, person, type Rig, rawRounds, startRig, textOf } from './rig.js';
 
@@ -129,17 +139,49 @@ describe.skipIf(!hasPython).each(PYTHON_LIBRARIES)(`a Python server with %s${PYT
     expect(textOf(seen.at(-1)?.result)).toBe('Ada green True');
   });
 
-  test.each(['v1', 'v2 auto'] as const)(
-    'gives client %s structured results, and failures of tools as results',
-    async (kind) => {
-      const client = await rig.connect(kind, { capabilities: {} });
-      const order = { status: 'shipped', carrier: 'Delhivery', eta: '2026-08-05' };
-      const found = await client.callTool('order_status', { order_id: 'PT-1041' });
-      expect(found).toMatchObject({ structuredContent: order, isError: false });
-      expect(JSON.parse(textOf(found))).toEqual(order);
-      const missing = await client.callTool('order_status', { order_id: 'PT-9999' });
-      expect(missing).toMatchObject({ isError: true });
-      expect(textOf(missing)).toMatch(/Order PT-9999 was not found/);
+  test('sees only frames of the gateway that fit the schema of their revision', () => {
+    expect(rig.recording.violations).toEqual([]);
+  });
+});
+
+const SERVERS: [string, () => Promise<Peer>][] = [
+  ['legacy', () => startV1()],
+  ['modern', () => startV2({ legacy: 'reject' })],
+];
+
+describe.skipIf(!hasPython).each(SERVERS)(`a %s server${PYTHON_NEEDED}`, (_era, start) => {
+  let rig: Rig;
+  beforeAll(async () => {
+    rig = await startRig(start, { questions: { roots: 'ask' } });
+  });
+  afterAll(() => rig?.close());
+
+  test.each([
+    [1, '2025-11-25', undefined],
+    [1, '2025-11-25', 'session'],
+    [2, '2026-07-28', undefined],
+    [2, '2026-07-28', 'session'],
+  ] as const)(
+    'asks a client of the Python SDK %d.x (%s) everything, in three rounds (via %s)',
+    async (line, revision, via) => {
+      const { form, visit, sample, listRoots } = asking;
+      const rounds = [
+        { a: form('A?'), b: sample('B?') },
+        { c: listRoots, d: visit(PAGE) },
+        { e: form('E?') },
+      ];
+      const report = await runPythonClient(line, rig.url, { rounds, via, notes: true });
+      const filled = { action: 'accept', content: { value: 'from Python' } };
+      expect(report.answers).toMatchObject({
+        a: filled,
+        b: { model: 'm', content: { type: 'text', text: 'sampled' } },
+        c: { roots: [{ uri: 'file:///python' }] },
+        d: { action: 'accept' },
+        e: filled,
+      });
+      expect([...report.asked].sort()).toEqual(['form', 'form', 'roots', 'sampling', 'url']);
+      expect(report.progress).toEqual([1, 2, 3, 4]);
+      expect(report.revision).toBe(revision);
     },
   );
 

@@ -6,8 +6,10 @@ export {
   hasPython,
   PYTHON_LIBRARIES,
   PYTHON_NEEDED,
+  type PythonClientReport,
   type PythonLibrary,
   type PythonOptions,
+  runPythonClient,
   startPython,
   startPythonOrders,
 } from './python.js';

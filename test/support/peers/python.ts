@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Loose } from '../net.js';
 import { startChild } from './child.js';
 import type { Peer } from './peer.js';
 
@@ -28,6 +30,32 @@ export interface PythonOptions {
   json?: boolean;
 }
 
+const interpreter = (environment: string) => join(environments ?? '', environment, 'bin', 'python');
+const scriptPath = (file: string) => fileURLToPath(new URL(`../../python/${file}`, import.meta.url));
+
+/** What a client of `test/python/client.py` has seen of its one call. */
+export interface PythonClientReport {
+  readonly revision: string;
+  readonly asked: readonly string[];
+  readonly progress: readonly number[];
+  readonly answers: Loose;
+}
+
+/**
+ * Runs a client of one line of the SDK, which calls the fixture's tool `ask` and answers what it is asked.
+ * @param args of the tool
+ * @throws Error with what it wrote when it fails
+ */
+export function runPythonClient(line: 1 | 2, url: string, args: unknown): Promise<PythonClientReport> {
+  const command = [scriptPath('client.py'), String(line), url, JSON.stringify(args)];
+  return new Promise((resolve, reject) => {
+    execFile(interpreter(String(line)), command, { timeout: 20_000 }, (error, out, err) => {
+      if (error) reject(new Error(`${error.message}\n${err}`));
+      else resolve(JSON.parse(out));
+    });
+  });
+}
+
 /** The server of `test/python/server.py` on one of the libraries. */
 export function startPython(library: PythonLibrary, options: PythonOptions = {}): Promise<Peer> {
   const { name, environment } = PLACES[library];
@@ -48,10 +76,9 @@ function startScript(
   file: string,
   args: (port: number) => string[],
 ): Promise<Peer> {
-  const script = fileURLToPath(new URL(`../../python/${file}`, import.meta.url));
   return startChild(name, (port) => ({
-    command: join(environments ?? '', environment, 'bin', 'python'),
-    args: [script, ...args(port)],
+    command: interpreter(environment),
+    args: [scriptPath(file), ...args(port)],
     env: { PYTHONDONTWRITEBYTECODE: '1' },
   }));
 }
