@@ -4,9 +4,10 @@
 set -euo pipefail
 target=$(mkdir -p "${1:?usage: install.sh DIR}" && cd "$1" && pwd)
 cd "$(dirname "$0")"
+installs=()
 for line in 1 2; do
   python3 -m venv "$target/$line"
   "$target/$line/bin/pip" install --quiet --disable-pip-version-check -r "requirements-$line.txt" &
+  installs+=($!)
 done
-wait -n
-wait -n
+for install in "${installs[@]}"; do wait "$install"; done
