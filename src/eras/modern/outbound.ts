@@ -5,29 +5,17 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Subscriber, Subscription } from '../../exchange/hub.js';
 import { Hubs } from '../../exchange/hubs.js';
-import { type Outbound, type ServerDescription, WrongEra } from '../../exchange/outbound.js';
-import {
-  backendError,
-  type ErrorOutcome,
-  type Outcome,
-  ownError,
-  ownResult,
-  type PendingEdits,
-} from '../../exchange/outcome.js';
+import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
+import { backendError, type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
 import { Patience } from '../../exchange/patience.js';
 import { serverMessageFor } from '../../exchange/progress.js';
-import { CACHEABLE, type Freshness } from '../../exchange/result-cache.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import { isSafe } from '../../exchange/safe-methods.js';
 import { statedCapabilities } from '../../exchange/server-capabilities.js';
-import type { Ticker } from '../../exchange/ticker.js';
 import type { Caller, ClientSession } from '../../exchange/types.js';
 import {
   type Edits,
-  type ErrorFrame,
-  elementsOf,
   getMember,
-  type JsonNode,
   type NotificationFrame,
   type RequestFrame,
   type ResultFrame,
@@ -38,25 +26,20 @@ import {
   textOf,
 } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../../transports/catch-up.js';
-import { noAnswerError } from '../../transports/no-answer.js';
-import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../transports/rpc-call.js';
-import { POST_HEADERS, type StreamableHttpTransport } from '../../transports/streamable-http.js';
+import { RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
 import { ModernAffinity } from './affinity.js';
 import { ModernUpstream } from './changes.js';
-import { neutralResult } from './codec.js';
-import { encodeHeaderValue } from './headers.js';
-import { META, MODERN_CODE, MODERN_VERSION, NAMED_BY, REMOVED_METHODS } from './names.js';
+import { META, MODERN_CODE, NAMED_BY, REMOVED_METHODS } from './names.js';
 import { paramHeaderValues, UnsendableArgument } from './param-headers.js';
+import { failureOf, namesOwnVersion, rejectWrongEra } from './refusals.js';
+import { ModernRequests, type RequestsOptions } from './requests.js';
+import { resultOutcome, resultTypeOf, validTtl } from './results.js';
 import { Rounds, RoundsFailed } from './rounds.js';
-import { ToolIndex, type ToolMap, toolFacts } from './tool-index.js';
+import { ToolIndex, type ToolMap } from './tool-index.js';
 
-export interface ModernOutboundOptions {
+export interface ModernOutboundOptions extends RequestsOptions {
   /** For messages to people. */
   readonly name: string;
-  readonly transport: StreamableHttpTransport;
-  readonly ticker: Ticker;
-  /** JSON text of the Implementation that stands in for a client that does not name itself. */
-  readonly ownInfo: string;
   readonly discoverMs: number;
   /** Rounds of questions in one call. */
   readonly maxRounds: number;
@@ -69,13 +52,6 @@ export interface ModernOutboundOptions {
 const EMPTY = Buffer.from('{}');
 const NO_TOOLS: ToolMap = new Map();
 
-/** Codes with which a modern server speaks; a 4xx without one of them comes from something else. */
-const MODERN_REFUSALS: ReadonlySet<number> = new Set([
-  ...Object.values(MODERN_CODE),
-  CODE.invalidParams,
-  CODE.methodNotFound,
-]);
-
 /** Python's SDK, of a handler that asks in the way of the legacy era: it was begun, and got as far as the question. */
 const NO_BACK_CHANNEL = /no back-channel/i;
 
@@ -86,10 +62,11 @@ export class ModernOutbound implements Outbound {
   readonly #tools = new ToolIndex();
   readonly #hubs: Hubs;
   readonly #patience: Patience;
-  #nextId = 1;
+  readonly #requests: ModernRequests;
 
   constructor(options: ModernOutboundOptions) {
     this.#options = options;
+    this.#requests = new ModernRequests(options);
     this.#patience = new Patience(options.discoverMs);
     this.#hubs = new Hubs((change) => this.#onChange(change));
   }
@@ -115,7 +92,7 @@ export class ModernOutbound implements Outbound {
         if (sameEra || resultTypeOf(reply.frame) !== 'input_required')
           return this.#result(exchange, reply.frame, tools);
         try {
-          rounds ??= new Rounds(exchange, this.#options.maxRounds, () => this.#nextId++);
+          rounds ??= new Rounds(exchange, this.#options.maxRounds, () => this.#requests.nextId());
           edits = await rounds.next(reply.frame);
           continue;
         } catch (error) {
@@ -156,8 +133,13 @@ export class ModernOutbound implements Outbound {
   }
 
   async #discover(caller: Caller): Promise<ResultFrame> {
-    const reply = await this.#request(caller, 'server/discover', undefined, this.#options.discoverMs);
-    if (reply.kind !== 'answer' || reply.frame.type === 'error') throw this.#failure(reply);
+    const reply = await this.#requests.request(
+      caller,
+      'server/discover',
+      undefined,
+      this.#options.discoverMs,
+    );
+    if (reply.kind !== 'answer' || reply.frame.type === 'error') throw failureOf(this.#options.name, reply);
     return reply.frame;
   }
 
@@ -170,7 +152,7 @@ export class ModernOutbound implements Outbound {
     const hub = this.#hubs.get(
       toolKey(caller),
       (listener) =>
-        new ModernUpstream((wanted, rpc) => this.#openListen(caller, wanted, rpc), listener, discoverMs),
+        new ModernUpstream((wanted, rpc) => this.#requests.listen(caller, wanted, rpc), listener, discoverMs),
     );
     return hub.subscribe(filter, subscriber);
   }
@@ -182,15 +164,6 @@ export class ModernOutbound implements Outbound {
   #onChange(change: Change): void {
     if (change.method === LIST_CHANGES.toolsListChanged) this.#tools.clear();
     this.#options.onChange(change);
-  }
-
-  #openListen(caller: Caller, filter: Rope, listener: RpcListener): RpcCall {
-    const { transport, ticker } = this.#options;
-    const id = String(this.#nextId++);
-    const params = this.#ownParams(caller).push(',"notifications":').push(filter).push('}');
-    const rpc = new RpcCall(id, ticker, listener);
-    const body = requestRope(id as never, 'subscriptions/listen', params);
-    return rpc.post(transport, this.#headers(caller, 'subscriptions/listen', undefined), body, false);
   }
 
   /**
@@ -249,8 +222,8 @@ export class ModernOutbound implements Outbound {
     const { request, caller } = exchange;
     const { transport, ticker } = this.#options;
     const sameEra = caller.era === 'modern';
-    const id = sameEra ? request.id : String(this.#nextId++);
-    const headers = this.#headers(caller, request.method, request.name);
+    const id = sameEra ? request.id : String(this.#requests.nextId());
+    const headers = this.#requests.headers(caller, request.method, request.name);
     if (sameEra) headers.push(...request.paramHeaders);
     else if (tools !== undefined) headers.push(...callHeaders(exchange, tools));
     const body = sameEra
@@ -258,7 +231,7 @@ export class ModernOutbound implements Outbound {
       : requestRope(
           id as never,
           request.method,
-          rewriteParams(request.params, this.#envelope(caller), edits),
+          rewriteParams(request.params, this.#requests.envelope(caller), edits),
         );
     const startedAt = performance.now();
     const rpc = new RpcCall(id, ticker, new CallListener(exchange, (change) => this.#onChange(change)));
@@ -270,115 +243,26 @@ export class ModernOutbound implements Outbound {
     return reply;
   }
 
-  #headers(caller: Caller, method: string, name: string | undefined): string[] {
-    const headers = [
-      ...POST_HEADERS,
-      'mcp-protocol-version',
-      MODERN_VERSION,
-      'mcp-method',
-      encodeHeaderValue(method),
-    ];
-    if (name !== undefined) headers.push('mcp-name', encodeHeaderValue(name));
-    const { authorization, traceparent, tracestate } = caller.forwarded;
-    if (authorization !== undefined) headers.push('authorization', authorization);
-    if (traceparent !== undefined) headers.push('traceparent', traceparent);
-    if (tracestate !== undefined) headers.push('tracestate', tracestate);
-    return headers;
-  }
-
-  /** The members of `_meta` with which every modern request tells who sends it. */
-  #envelope(caller: Caller): Map<string, string> {
-    const { capabilities, neutralCapabilities, era } = caller;
-    const envelope = new Map<string, string>([
-      [META.protocolVersion, `"${MODERN_VERSION}"`],
-      [META.clientInfo, caller.clientInfo ?? this.#options.ownInfo],
-      [META.clientCapabilities, (era === 'modern' ? capabilities : neutralCapabilities).text],
-    ]);
-    if (caller.logLevel !== undefined) envelope.set(META.logLevel, `"${caller.logLevel}"`);
-    return envelope;
-  }
-
-  /** The beginning of the params of a request of the gateway's own, up to where further members follow. */
-  #ownParams(caller: Caller): Rope {
-    const meta = [...this.#envelope(caller)].map(([key, value]) => `${JSON.stringify(key)}:${value}`);
-    return new Rope().push(`{"_meta":{${meta.join(',')}}`);
-  }
-
-  /** A request of the gateway's own on behalf of a caller, which takes up to `limitMs`. */
-  async #request(
-    caller: Caller,
-    method: string,
-    params: Record<string, unknown> | undefined,
-    limitMs: number,
-  ): Promise<RpcReply> {
-    const deadline = performance.now() + limitMs;
-    const send = (): Promise<RpcReply> => this.#sendOwn(caller, method, params, limitMs, deadline);
-    const reply = await send();
-    return namesOwnVersion(reply) ? send() : reply;
-  }
-
-  async #sendOwn(
-    caller: Caller,
-    method: string,
-    params: Record<string, unknown> | undefined,
-    limitMs: number,
-    deadline: number,
-  ): Promise<RpcReply> {
-    const { transport, ticker } = this.#options;
-    const id = String(this.#nextId++);
-    const all = this.#ownParams(caller);
-    for (const [key, value] of Object.entries(params ?? {})) all.push(`,"${key}":${JSON.stringify(value)}`);
-    const body = requestRope(id as never, method, all.push('}'));
-    const rpc = new RpcCall(id, ticker, SILENT);
-    const expire = (): void => rpc.abort(`no answer to ${method} within ${limitMs} ms`);
-    const timer = setTimeout(expire, deadline - performance.now()).unref();
-    try {
-      return await rpc.post(transport, this.#headers(caller, method, undefined), body, isSafe(method)).reply;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
   /** The caller's tools. A call does not fail for want of the list: it may need nothing that the list tells. */
   #toolsOf(caller: Caller): Promise<ToolMap> {
     const tools = this.#tools.get(toolKey(caller), async (cursor) => {
       const params = cursor === undefined ? undefined : { cursor };
-      const reply = await this.#request(caller, 'tools/list', params, this.#options.discoverMs);
-      if (reply.kind !== 'answer') throw this.#failure(reply);
+      const reply = await this.#requests.request(caller, 'tools/list', params, this.#options.discoverMs);
+      if (reply.kind !== 'answer') throw failureOf(this.#options.name, reply);
       return reply.frame.type === 'result' ? reply.frame : undefined;
     });
     return tools.catch(() => NO_TOOLS);
   }
 
   #result(exchange: Exchange, frame: ResultFrame, tools: ToolMap | undefined): Outcome {
-    const { bytes, result, root } = frame;
-    const { request, caller } = exchange;
-    const sameEra = caller.era === 'modern';
-    const edits: PendingEdits = new Map();
-    const type = getMember(bytes, result, 'resultType');
-    if (type === undefined) this.#options.transport.options.onQuirk?.('leaves resultType out of its results');
-    if (!sameEra) {
-      if (type !== undefined && stringOf(bytes, type) !== 'complete')
-        throw unexpectedType(textOf(bytes, type));
-      neutralResult(bytes, result, edits);
-      if (request.method === 'tools/list') dropInvalidTools(bytes, result, edits);
+    if (getMember(frame.bytes, frame.result, 'resultType') === undefined) {
+      this.#options.transport.options.onQuirk?.('leaves resultType out of its results');
     }
-    return {
-      type: 'result',
-      bytes,
-      node: result,
-      edits,
-      dress: sameEra ? 'modern' : 'none',
-      serverInfo: undefined,
-      personal: type !== undefined && textOf(bytes, type) !== '"complete"',
-      freshness: CACHEABLE.has(request.method) ? freshnessOf(bytes, result, caller) : undefined,
-      frameId: sameEra && isPlainFrame(bytes, root) ? frame.id : undefined,
-      objectOutput: request.name === undefined ? undefined : tools?.get(request.name)?.objectOutput,
-    };
+    return resultOutcome(exchange, frame, tools);
   }
 
   #error(exchange: Exchange, reply: RpcReply): Outcome {
-    if (reply.kind !== 'answer' || reply.frame.type === 'result') throw this.#failure(reply);
+    if (reply.kind !== 'answer' || reply.frame.type === 'result') throw failureOf(this.#options.name, reply);
     const { frame, status } = reply;
     const sameEra = exchange.caller.era === 'modern';
     const outcome = backendError(frame, status, sameEra ? 'modern' : 'none');
@@ -388,7 +272,7 @@ export class ModernOutbound implements Outbound {
       this.#options.onCannotAsk();
       return outcome;
     }
-    this.#rejectWrongEra(frame, status, outcome);
+    rejectWrongEra(this.#options.name, frame, status, outcome);
     if (
       !sameEra &&
       (frame.code === MODERN_CODE.headerMismatch || frame.code === MODERN_CODE.unsupportedVersion)
@@ -400,76 +284,6 @@ export class ModernOutbound implements Outbound {
     }
     return outcome;
   }
-
-  /**
-   * A 4xx with a code that the modern era does not use for refusals, or -32022 that names other revisions: the backend
-   * may have been replaced, or mean what it says.
-   */
-  #rejectWrongEra(frame: ErrorFrame, status: number, outcome?: ErrorOutcome): void {
-    const { code, message, bytes, data } = frame;
-    if (status < 400 || status >= 500) return;
-    if (code === MODERN_CODE.unsupportedVersion) {
-      const supported = data === undefined ? undefined : getMember(bytes, data, 'supported');
-      if (supported !== undefined && !textOf(bytes, supported).includes(MODERN_VERSION)) {
-        throw new WrongEra(`${this.#options.name} does not support ${MODERN_VERSION} any more`);
-      }
-    }
-    if (MODERN_REFUSALS.has(code)) return;
-    // In these words it would make a modern client fall back as well.
-    const certain = /session|not initialized|unsupported protocol version/i.test(message);
-    const what = `${this.#options.name} answered HTTP ${status} ${code}: ${message}`;
-    throw new WrongEra(what, certain ? undefined : outcome);
-  }
-
-  #failure(reply: RpcReply): Error {
-    if (reply.kind === 'failed') return noAnswerError(this.#options.name, reply);
-    const text = reply.kind === 'no-answer' ? reply.text : (reply.frame as ErrorFrame).message;
-    const forClient = refusalForClient(reply.status, reply.headers, text);
-    if (forClient !== undefined) return forClient;
-    if (reply.kind === 'answer') this.#rejectWrongEra(reply.frame as ErrorFrame, reply.status);
-    if (reply.kind === 'no-answer') {
-      if (reply.status >= 400 && reply.status < 500) {
-        return new WrongEra(`${this.#options.name} answered HTTP ${reply.status}: ${text.slice(0, 200)}`);
-      }
-      return noAnswerError(this.#options.name, reply);
-    }
-    return badGateway(`${this.#options.name}: ${text}`);
-  }
-}
-
-/** A time to live in milliseconds; 0 for what is none. */
-function validTtl(bytes: Buffer, node: JsonNode | undefined): number {
-  const ttlMs = node?.kind === 'number' ? Number(textOf(bytes, node)) : 0;
-  return Number.isSafeInteger(ttlMs) && ttlMs > 0 ? ttlMs : 0;
-}
-
-/** What a complete result says of how long it may be kept (server/utilities/caching). */
-function freshnessOf(bytes: Buffer, result: JsonNode, caller: Caller): Freshness | undefined {
-  const ttl = getMember(bytes, result, 'ttlMs');
-  const ttlMs = validTtl(bytes, ttl);
-  if (ttlMs === 0) return undefined;
-  const type = getMember(bytes, result, 'resultType');
-  if (type !== undefined && stringOf(bytes, type) !== 'complete') return undefined;
-  const scope = stringOf(bytes, getMember(bytes, result, 'cacheScope'));
-  // What a credential was needed for is not shown to others, whatever the backend says of it.
-  return { ttlMs, hintMs: ttlMs, shared: scope === 'public' && caller.forwarded.authorization === undefined };
-}
-
-/**
- * A refusal of the version offered by a server that names it among those that it supports: it is asked again as it says
- * (basic/versioning), since it has carried out nothing.
- */
-function namesOwnVersion(reply: RpcReply): boolean {
-  if (reply.kind !== 'answer' || reply.frame.type !== 'error') return false;
-  const { code, bytes, data } = reply.frame;
-  if (code !== MODERN_CODE.unsupportedVersion || data === undefined) return false;
-  const supported = getMember(bytes, data, 'supported');
-  if (supported?.kind !== 'array') return false;
-  return elementsOf(bytes, supported).some((version) => stringOf(bytes, version) === MODERN_VERSION);
-}
-
-function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {
-  return stringOf(bytes, getMember(bytes, result, 'resultType'));
 }
 
 /** Questions that failed are the tool's failure, which its caller can read; other requests have errors only. */
@@ -532,27 +346,4 @@ function callHeaders(exchange: Exchange, tools: ToolMap): string[] {
 
 function toolKey(caller: Caller): string {
   return `${caller.principal} ${caller.capabilities.key}`;
-}
-
-function dropInvalidTools(bytes: Buffer, result: JsonNode, edits: PendingEdits): void {
-  const list = getMember(bytes, result, 'tools');
-  if (list?.kind !== 'array') return;
-  const tools = elementsOf(bytes, list);
-  const valid = tools.filter((tool) => toolFacts(bytes, tool) !== undefined);
-  if (valid.length === tools.length) return;
-  const out = new Rope().push('[');
-  for (const [index, tool] of valid.entries()) {
-    out.push(index === 0 ? '' : ',').pushSlice(bytes, tool.start, tool.end);
-  }
-  edits.set('tools', out.push(']'));
-}
-
-function unexpectedType(type: string): ExchangeError {
-  const message = `the backend answered with resultType ${type.slice(0, 100)}, which this client cannot be given`;
-  return new ExchangeError(ownError({ code: CODE.internal, message }));
-}
-
-/** Whether the bytes are one message, and it has nothing beside the envelope's own three members. */
-function isPlainFrame(bytes: Buffer, root: JsonNode): boolean {
-  return root.members?.length === 3 && root.start === 0 && root.end === bytes.length;
 }
