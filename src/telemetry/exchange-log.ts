@@ -29,6 +29,7 @@ export function logExchange(
     ms: round(performance.now() - startedAt),
     backendMs: notes.backendMs === undefined ? undefined : round(notes.backendMs),
     session: notes.session,
+    cache: notes.cache,
     error: outcome.type === 'error' && outcome.origin === 'gateway' ? outcome.message : undefined,
   });
 }
