@@ -19,10 +19,13 @@ export const LIST_CHANGE_KEYS = Object.keys(LIST_CHANGES) as ListChange[];
 
 export const RESOURCE_UPDATED = 'notifications/resources/updated';
 
-const CHANGE_METHODS: ReadonlySet<string> = new Set([...Object.values(LIST_CHANGES), RESOURCE_UPDATED]);
+/** Which list a notification tells the change of. */
+const LIST_OF: ReadonlyMap<string, ListChange> = new Map(
+  LIST_CHANGE_KEYS.map((key) => [LIST_CHANGES[key], key]),
+);
 
 export function isChange(method: string): boolean {
-  return CHANGE_METHODS.has(method);
+  return method === RESOURCE_UPDATED || LIST_OF.has(method);
 }
 
 /** Which changes somebody wants to hear of, in the words of `subscriptions/listen`. */
@@ -39,6 +42,8 @@ export interface Change {
   readonly method: string;
   /** Of a changed resource. */
   readonly uri: string | undefined;
+  /** The uris whose subscribers hear of it: the resource's own, and those that it lies below. */
+  readonly subscribable: readonly string[];
   /** Where the params of the notification stand; undefined where there are none. */
   readonly bytes: Buffer;
   readonly params: JsonNode | undefined;
@@ -48,19 +53,31 @@ export interface Change {
 export function changeOf({ method, bytes, params }: NotificationFrame): Change {
   const named =
     method === RESOURCE_UPDATED && params !== undefined ? getMember(bytes, params, 'uri') : undefined;
-  return { method, uri: stringOf(bytes, named), bytes, params };
+  const uri = stringOf(bytes, named);
+  return { method, uri, subscribable: subscribableOf(uri), bytes, params };
 }
 
 const NOTHING = Buffer.alloc(0);
 
 /** The change of a list that may have happened while nobody watched. */
 export function listChange(key: ListChange): Change {
-  return { method: LIST_CHANGES[key], uri: undefined, bytes: NOTHING, params: undefined };
+  return { method: LIST_CHANGES[key], uri: undefined, subscribable: [], bytes: NOTHING, params: undefined };
 }
 
 /** The change of a resource, or of any, that may have happened while nobody watched. */
 export function resourceUpdate(uri: string | undefined): Change {
-  return { method: RESOURCE_UPDATED, uri, bytes: NOTHING, params: undefined };
+  return {
+    method: RESOURCE_UPDATED,
+    uri,
+    subscribable: subscribableOf(uri),
+    bytes: NOTHING,
+    params: undefined,
+  };
+}
+
+/** What a change is a change of: those of the same text make the same thing old. */
+export function subjectOf({ method, uri }: Change): string {
+  return uri === undefined ? method : `${method} ${uri}`;
 }
 
 /**
@@ -108,12 +125,22 @@ export function covers(subscribed: string, changed: string): boolean {
   return changed.startsWith(subscribed.endsWith('/') ? subscribed : `${subscribed}/`);
 }
 
-export function matches(filter: ChangeFilter, change: Change): boolean {
-  const { method, uri } = change;
-  if (method !== RESOURCE_UPDATED)
-    return LIST_CHANGE_KEYS.some((key) => LIST_CHANGES[key] === method && filter.lists.has(key));
-  if (uri === undefined) return false;
-  if (filter.resources.has(uri)) return true;
-  for (const subscribed of filter.resources) if (covers(subscribed, uri)) return true;
-  return false;
+/** Deeper parts of a resource are those of nobody but who subscribed to them. */
+const MAX_DEPTH = 100;
+
+/** Every uri that {@link covers} a changed one. */
+function subscribableOf(uri: string | undefined): readonly string[] {
+  if (uri === undefined) return [];
+  const uris = new Set([uri]);
+  for (let at = uri.indexOf('/'); at !== -1 && uris.size < MAX_DEPTH; at = uri.indexOf('/', at + 1)) {
+    if (uri[at - 1] !== '/') uris.add(uri.slice(0, at));
+    uris.add(uri.slice(0, at + 1));
+  }
+  return [...uris];
+}
+
+export function matches({ lists, resources }: ChangeFilter, { method, subscribable }: Change): boolean {
+  const list = LIST_OF.get(method);
+  if (list !== undefined) return lists.has(list);
+  return resources.size > 0 && subscribable.some((uri) => resources.has(uri));
 }

@@ -15,7 +15,9 @@ import {
 /** The one source of changes that all subscribers of a hub share. */
 export interface Upstream {
   /**
-   * Makes sure that these changes are heard of, and no others that cost anything.
+   * Makes sure that these changes are heard of, and no others that cost anything; with none it lets go of the backend.
+   * Never called before the call before it is done. Where it fails, what was heard of before still is, unless
+   * {@link UpstreamListener.onDown} says otherwise.
    * @returns what the backend agreed to
    * @throws ExchangeError when it cannot be asked
    */
@@ -26,49 +28,71 @@ export interface Upstream {
 /** What an upstream tells its hub. */
 export interface UpstreamListener {
   onChange(change: Change): void;
-  /** Changes may have been missed: the upstream was down, and is back with what it was asked for. */
+  /** Changes may have been missed; now they are heard of again. */
   onGap(): void;
+  /** Nothing is heard of any more, until the filter is applied again. */
+  onDown(): void;
 }
 
 export interface Subscriber {
-  /** @returns nothing: a subscriber that cannot keep up ends itself */
+  /** Called for what was asked for, also before it is known what will be heard of. One that cannot keep up ends itself. */
   onChange(change: Change): void;
+  /** Something is not heard of any more that was; {@link Subscription.honoured} tells what is left. */
+  onNarrowed(): void;
 }
 
 /** One subscriber's place in a hub. */
 export interface Subscription {
-  /** What of the wanted filter is really heard of. */
+  /** What of the wanted filter the backend agreed to tell of. */
   readonly honoured: ChangeFilter;
   /**
    * Wants other changes from now on.
+   * @param patient where the backend cannot be asked, it is asked again until it can, and then the subscriber is told
+   * that what it wants may have changed
    * @throws ExchangeError when the backend cannot be asked; what was wanted before then stands
    */
-  update(filter: ChangeFilter): Promise<ChangeFilter>;
+  update(filter: ChangeFilter, patient?: boolean): Promise<ChangeFilter>;
   close(): void;
 }
 
 interface Entry extends Subscription {
   readonly subscriber: Subscriber;
+  /** Resources that the backend refused are wanted no longer. */
   wanted: ChangeFilter;
   honoured: ChangeFilter;
+  /** It waits for a backend that could not be asked. */
+  waits: boolean;
 }
 
 /** How long an upstream that nobody needs any more is kept for the next one who does. */
 const LINGER_MS = 1_000;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+/** An upstream that was up for so long is not one that comes and goes. */
+const STEADY_MS = 10_000;
 
 /**
  * Shares one upstream among all who want to hear of changes at the same backend with the same rights. The upstream is
- * asked for the union of what they want, one step at a time; each hears what it asked for itself.
+ * asked for the union of what they want, one step at a time; each hears what it asked for itself. An upstream that goes
+ * down is taken up again, with growing pauses, for as long as anyone wants it.
  */
 export class Hub {
   readonly #upstream: Upstream;
   readonly #observe: (change: Change) => void;
   readonly #onIdle: () => void;
   readonly #entries = new Set<Entry>();
+  /** What the upstream was asked for last, without the resources that the backend refused. */
   #applied: ChangeFilter = NO_CHANGES;
   #honoured: ChangeFilter = NO_CHANGES;
   #queue: Promise<unknown> = Promise.resolve();
+  /** The step that is still to begin: it will see what is wanted then. */
+  #nextStep: Promise<void> | undefined;
   #lingering: NodeJS.Timeout | undefined;
+  /** Something that is wanted may not be heard of until the upstream is asked again. */
+  #down = false;
+  #upSince = 0;
+  #pauseMs = FIRST_PAUSE_MS;
+  #retry: NodeJS.Timeout | undefined;
   #closed = false;
 
   /**
@@ -83,76 +107,132 @@ export class Hub {
   ) {
     this.#observe = observe;
     this.#onIdle = onIdle;
-    this.#upstream = open({ onChange: (change) => this.tell(change), onGap: () => this.#tellOfGap() });
+    this.#upstream = open({
+      onChange: (change) => this.tell(change),
+      onGap: () => this.#tellOfGap(),
+      onDown: () => this.#goDown(),
+    });
   }
 
   get size(): number {
     return this.#entries.size;
   }
 
-  /** @throws ExchangeError when the backend cannot be asked */
-  async subscribe(filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
+  /** Takes a place without wanting anything yet. */
+  join(subscriber: Subscriber): Subscription {
     clearTimeout(this.#lingering);
     const entry: Entry = {
       subscriber,
-      wanted: filter,
+      wanted: NO_CHANGES,
       honoured: NO_CHANGES,
-      update: (next) => this.#update(entry, next),
+      waits: false,
+      update: (filter, patient) => this.#update(entry, filter, patient === true),
       close: () => this.#close(entry),
     };
     this.#entries.add(entry);
+    return entry;
+  }
+
+  /** @throws ExchangeError when the backend cannot be asked */
+  async subscribe(filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
+    const subscription = this.join(subscriber);
     try {
-      await this.#settle();
+      await subscription.update(filter);
+      return subscription;
     } catch (error) {
-      this.#close(entry);
+      subscription.close();
       throw error;
     }
-    entry.honoured = intersect(entry.wanted, this.#honoured);
-    return entry;
+  }
+
+  /** Hands a change to all who want to hear of it. */
+  tell(change: Change): void {
+    this.#observe(change);
+    for (const { subscriber, wanted } of this.#entries) {
+      if (matches(wanted, change)) subscriber.onChange(change);
+    }
+  }
+
+  /** What keeps the upstream down may be over. */
+  hurry(): void {
+    if (!this.#down) return;
+    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#settle().catch(() => {});
   }
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#lingering);
+    clearTimeout(this.#retry);
     this.#entries.clear();
     this.#upstream.close();
     this.#onIdle();
   }
 
-  async #update(entry: Entry, filter: ChangeFilter): Promise<ChangeFilter> {
+  async #update(entry: Entry, filter: ChangeFilter, patient: boolean): Promise<ChangeFilter> {
     const before = entry.wanted;
     entry.wanted = filter;
     try {
       await this.#settle();
     } catch (error) {
-      entry.wanted = before;
-      throw error;
+      if (!patient) {
+        if (entry.wanted === filter) entry.wanted = before;
+        throw error;
+      }
+      entry.waits = true;
+      this.#goDown();
+      return NO_CHANGES;
     }
-    entry.honoured = intersect(filter, this.#honoured);
-    return entry.honoured;
+    if (entry.wanted === filter) this.#agree(entry);
+    return intersect(filter, this.#honoured);
+  }
+
+  /** Takes what the backend agreed to for what a subscriber hears of. */
+  #agree(entry: Entry): void {
+    const { lists } = entry.wanted;
+    entry.honoured = intersect(entry.wanted, this.#honoured);
+    // A list may be told of all the same; a resource that was refused is not.
+    entry.wanted = { lists, resources: entry.honoured.resources };
   }
 
   #close(entry: Entry): void {
     if (!this.#entries.delete(entry) || this.#closed) return;
-    if (this.#entries.size === 0) this.#lingering = setTimeout(() => this.#closeIfIdle(), LINGER_MS).unref();
-    else this.#settle().catch(() => {});
+    if (this.#entries.size === 0) this.#lingering = setTimeout(() => this.#endIfIdle(), LINGER_MS).unref();
+    else if (!this.#down) this.#settle().catch(() => {});
   }
 
-  #closeIfIdle(): void {
+  /** Lets go of the backend in the proper way first; whoever comes meanwhile waits for that, and begins anew. */
+  async #endIfIdle(): Promise<void> {
+    await this.#settle().catch(() => {});
     if (this.#entries.size === 0) this.close();
   }
 
-  /** Brings the upstream to what is wanted now; steps that come at once are taken one after the other. */
+  /** Brings the upstream to what is wanted now, in a step that begins when the one before is done. */
   #settle(): Promise<void> {
-    const step = this.#queue.then(async () => {
-      const wanted = this.#union();
-      if (this.#closed || sameFilter(wanted, this.#applied)) return;
-      this.#honoured = isEmpty(wanted) ? NO_CHANGES : await this.#upstream.apply(wanted);
-      this.#applied = wanted;
-    });
-    this.#queue = step.catch(() => {});
-    return step;
+    if (this.#nextStep === undefined) {
+      const step = this.#queue.then(() => {
+        this.#nextStep = undefined;
+        return this.#step();
+      });
+      this.#nextStep = step;
+      this.#queue = step.catch(() => {});
+    }
+    return this.#nextStep;
+  }
+
+  async #step(): Promise<void> {
+    const wanted = this.#union();
+    if (this.#closed || (!this.#down && sameFilter(wanted, this.#applied))) return;
+    clearTimeout(this.#retry);
+    try {
+      this.#honoured = await this.#upstream.apply(wanted);
+    } catch (error) {
+      if (this.#down) this.#tryLater();
+      throw error;
+    }
+    this.#applied = { lists: wanted.lists, resources: this.#honoured.resources };
+    if (this.#down) this.#comeUp();
   }
 
   #union(): ChangeFilter {
@@ -165,12 +245,33 @@ export class Hub {
     return { lists, resources };
   }
 
-  /** Hands a change to all who want to hear of it. */
-  tell(change: Change): void {
-    this.#observe(change);
-    for (const { subscriber, wanted } of this.#entries) {
-      if (matches(wanted, change)) subscriber.onChange(change);
+  #goDown(): void {
+    if (this.#down || this.#closed) return;
+    this.#down = true;
+    if (performance.now() - this.#upSince > STEADY_MS) this.#pauseMs = FIRST_PAUSE_MS;
+    this.#tryLater();
+  }
+
+  #tryLater(): void {
+    clearTimeout(this.#retry);
+    if (this.#closed) return;
+    this.#retry = setTimeout(() => this.#settle().catch(() => {}), this.#pauseMs).unref();
+    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  #comeUp(): void {
+    clearTimeout(this.#retry);
+    this.#down = false;
+    this.#upSince = performance.now();
+    for (const entry of this.#entries) {
+      const { honoured, waits } = entry;
+      // Whoever is only coming has missed nothing.
+      if (isEmpty(honoured) && !waits) continue;
+      this.#agree(entry);
+      entry.waits = false;
+      if (!sameFilter(intersect(honoured, entry.honoured), honoured)) entry.subscriber.onNarrowed();
     }
+    this.#tellOfGap();
   }
 
   /** Everybody is told that what it watches may have changed. */

@@ -1,9 +1,16 @@
 import type { Change } from './changes.js';
 import { Hub, type Upstream, type UpstreamListener } from './hub.js';
+import type { Caller } from './types.js';
 
-/** The hubs of one outbound side, by whose changes they tell of. */
+interface Known {
+  readonly hub: Hub;
+  /** With the latest credentials that any of the hub's subscribers showed. */
+  caller: Caller;
+}
+
+/** The hubs of one outbound side: one for all callers with the same rights. */
 export class Hubs {
-  readonly #hubs = new Map<string, Hub>();
+  readonly #hubs = new Map<string, Known>();
   readonly #observe: (change: Change) => void;
 
   /** @param observe told of every change that any of the hubs hears of */
@@ -11,22 +18,47 @@ export class Hubs {
     this.#observe = observe;
   }
 
-  /** @param open makes the upstream of a hub that is not there yet */
-  get(key: string, open: (listener: UpstreamListener) => Upstream): Hub {
-    let hub = this.#hubs.get(key);
-    if (hub === undefined) {
-      hub = new Hub(open, this.#observe, () => this.#hubs.delete(key));
-      this.#hubs.set(key, hub);
+  /**
+   * @param key the same for callers that may share a hub
+   * @param open makes the upstream of a hub that is not there yet, given whose credentials to use when it asks
+   */
+  get(
+    key: string,
+    caller: Caller,
+    open: (listener: UpstreamListener, caller: () => Caller) => Upstream,
+  ): Hub {
+    const known = this.#hubs.get(key);
+    if (known !== undefined) {
+      this.#renew(known, caller);
+      return known.hub;
     }
+    const hub = new Hub(
+      (listener) => open(listener, () => this.#hubs.get(key)?.caller ?? caller),
+      this.#observe,
+      () => this.#hubs.delete(key),
+    );
+    this.#hubs.set(key, { hub, caller });
     return hub;
   }
 
   /** The hub of a key, if somebody listens there. */
   peek(key: string): Hub | undefined {
-    return this.#hubs.get(key);
+    return this.#hubs.get(key)?.hub;
+  }
+
+  /** A caller came with the credentials of now; what the older ones were refused may be granted to them. */
+  touch(key: string, caller: Caller): void {
+    const known = this.#hubs.get(key);
+    if (known !== undefined) this.#renew(known, caller);
   }
 
   close(): void {
-    for (const hub of [...this.#hubs.values()]) hub.close();
+    for (const { hub } of [...this.#hubs.values()]) hub.close();
+  }
+
+  #renew(known: Known, caller: Caller): void {
+    const renewed = known.caller.forwarded.authorization !== caller.forwarded.authorization;
+    known.caller = caller;
+    if (renewed) known.hub.hurry();
   }
 }

@@ -1,49 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { type Change, covers, LIST_CHANGES, RESOURCE_UPDATED } from './changes.js';
-import type { Exchange, Params } from './exchange.js';
+import { abortable } from './abortable.js';
+import { type CacheKey, cacheKey, KEPT_UNTIL } from './cache-key.js';
+import { type Change, covers, RESOURCE_UPDATED } from './changes.js';
+import type { Exchange } from './exchange.js';
+import { Kept } from './kept.js';
 import type { Outcome, ResultOutcome } from './outcome.js';
-import { rewriteParams } from './rewrite.js';
 import type { EraName } from './types.js';
-
-/** How long a result may be kept, as the outbound side knows it. */
-export interface Freshness {
-  readonly ttlMs: number;
-  /** What clients may be told of it; less where the gateway hears of changes and they do not. */
-  readonly hintMs: number;
-  /** The same for every caller. */
-  readonly shared: boolean;
-}
-
-/** A result that is kept, with the texts in which it has gone out: they are written once for each form. */
-export class Kept {
-  readonly freshness: Freshness;
-  readonly #storedAt = performance.now();
-  readonly #texts = new Map<string, Buffer>();
-
-  constructor(freshness: Freshness) {
-    this.freshness = freshness;
-  }
-
-  /** Age in milliseconds. */
-  get age(): number {
-    return performance.now() - this.#storedAt;
-  }
-
-  /** Milliseconds for which a client may still keep the result. */
-  get hintMs(): number {
-    return Math.max(0, Math.floor(this.freshness.hintMs - this.age));
-  }
-
-  /** The result in the form of that name, made by `render` where it is not there yet. */
-  text(form: string, render: () => Buffer): Buffer {
-    let text = this.#texts.get(form);
-    if (text === undefined) {
-      text = render();
-      this.#texts.set(form, text);
-    }
-    return text;
-  }
-}
 
 export interface ResultCacheOptions {
   readonly maxEntries: number;
@@ -61,45 +23,61 @@ export interface CacheCounts {
   invalidations: number;
 }
 
-interface Entry {
-  readonly outcome: ResultOutcome;
-  readonly kept: Kept;
+/** What a request asks for, as far as changes can make it old. */
+interface Subject {
   readonly method: string;
   /** Of a resource. */
   readonly uri: string | undefined;
 }
 
-/** Methods whose results may be kept (server/utilities/caching), and the change that makes each of them old. */
-const KEPT_UNTIL: Readonly<Record<string, string>> = {
-  'tools/list': LIST_CHANGES.toolsListChanged,
-  'prompts/list': LIST_CHANGES.promptsListChanged,
-  'resources/list': LIST_CHANGES.resourcesListChanged,
-  'resources/templates/list': LIST_CHANGES.resourcesListChanged,
-  'resources/read': RESOURCE_UPDATED,
-};
+interface Entry extends Subject {
+  readonly outcome: ResultOutcome;
+  readonly kept: Kept;
+}
 
-/** Methods whose results may be kept. */
-export const CACHEABLE: ReadonlySet<string> = new Set(Object.keys(KEPT_UNTIL));
-
-/** Requests with longer params are not kept. */
-const MAX_PARAMS_BYTES = 2_048;
 /** An entry weighs more than its bytes: nodes, and the texts that it has gone out in. */
 const WEIGHT = 3;
 const OVERHEAD_BYTES = 1_024;
 /** No hint is taken for longer than this. */
 const LONGEST_MS = 24 * 3_600_000;
 
+/** How a request in flight ended for those who wait for the same. */
+type Landing =
+  | { readonly outcome: Outcome }
+  | { readonly error: unknown }
+  /** Nobody waits for it any more; the next one asks. */
+  | 'abandoned'
+  /** What comes of it is for one caller alone. */
+  | 'private';
+
+/** A request in flight whose answer is that of every equal one. */
+class Flight implements Subject {
+  readonly method: string;
+  readonly uri: string | undefined;
+  /** Something changed since it was sent. */
+  outdated = false;
+  readonly landed: Promise<Landing>;
+  land!: (landing: Landing) => void;
+
+  constructor({ method, name }: Exchange['request']) {
+    this.method = method;
+    this.uri = name;
+    this.landed = new Promise((resolve) => {
+      this.land = resolve;
+    });
+  }
+}
+
 /**
- * Results that the backend need not be asked for again, by what they depend on: method, params, era and revision of the
- * caller, and, unless they are the same for all, its principal, capabilities and name. Equal requests in flight are one.
+ * Results that the backend need not be asked for again, by what they depend on: method, params, era, revision and
+ * capabilities of the caller, and, unless they are the same for all, its principal and name. Equal requests in flight
+ * are one.
  */
 export class ResultCache {
   readonly counts: CacheCounts = { hits: 0, misses: 0, joined: 0, stale: 0, invalidations: 0 };
   readonly #options: ResultCacheOptions;
   readonly #entries: LRUCache<string, Entry>;
-  readonly #inFlight = new Map<string, Promise<Outcome | undefined>>();
-  /** Grows with every change that is heard of: what was asked for before it is not kept. */
-  #changes = 0;
+  readonly #flights = new Map<string, Flight>();
 
   constructor(options: ResultCacheOptions) {
     this.#options = options;
@@ -118,45 +96,25 @@ export class ResultCache {
   async through(exchange: Exchange, backendEra: EraName, ask: () => Promise<Outcome>): Promise<Outcome> {
     const key = cacheKey(exchange, backendEra);
     if (key === undefined) return ask();
-    const known = this.#find(key);
-    if (known !== undefined && known.kept.age < known.kept.freshness.ttlMs) {
-      this.counts.hits++;
-      exchange.notes.cache = 'hit';
-      return known.outcome;
-    }
-    const leader = this.#inFlight.get(key.own);
-    if (leader !== undefined) {
-      const outcome = await leader.catch(() => undefined);
-      if (outcome?.type === 'result' && outcome.personal !== true) {
-        this.counts.joined++;
-        exchange.notes.cache = 'joined';
-        return withoutKept(outcome);
+    for (;;) {
+      const known = this.#find(key);
+      if (known?.kept.fresh === true) {
+        this.counts.hits++;
+        exchange.notes.cache = 'hit';
+        return known.outcome;
       }
-    }
-    this.counts.misses++;
-    const changes = this.#changes;
-    let personal = false;
-    let notForOthers = (): void => {};
-    const asked = new Promise<undefined>((resolve) => {
-      notForOthers = () => resolve(undefined);
-    });
-    // Whose client is asked gets a result of its own, and nobody else waits for that client's person.
-    exchange.onAsk = () => {
-      personal = true;
-      notForOthers();
-    };
-    const result = ask();
-    const flight = Promise.race([result, asked]);
-    flight.catch(() => {});
-    this.#inFlight.set(key.own, flight);
-    try {
-      const outcome = await result;
-      return outcome.type === 'result' && !personal && changes === this.#changes
-        ? this.#keep(key, exchange, outcome)
-        : outcome;
-    } finally {
-      exchange.onAsk = undefined;
-      if (this.#inFlight.get(key.own) === flight) this.#inFlight.delete(key.own);
+      const flight = this.#flights.get(key.own);
+      if (flight === undefined) return this.#lead(key, exchange, ask);
+      const landing = await abortable(exchange, flight.landed);
+      if (landing === 'private') {
+        this.counts.misses++;
+        return ask();
+      }
+      if (landing === 'abandoned') continue;
+      this.counts.joined++;
+      exchange.notes.cache = 'joined';
+      if ('error' in landing) throw landing.error;
+      return copyOf(landing.outcome);
     }
   }
 
@@ -171,19 +129,55 @@ export class ResultCache {
     return known.outcome;
   }
 
-  /** Forgets what a change has made old. */
-  invalidate({ method, uri }: Change): void {
-    this.#changes++;
+  /** Forgets what a change has made old, and keeps nothing of what was asked for before it. */
+  invalidate(change: Change): void {
+    for (const [key, flight] of this.#flights) {
+      if (!outdates(change, flight)) continue;
+      flight.outdated = true;
+      this.#flights.delete(key);
+    }
     for (const [key, entry] of this.#entries.entries()) {
-      if (KEPT_UNTIL[entry.method] !== method) continue;
-      if (method === RESOURCE_UPDATED && uri !== undefined && !concerns(uri, entry.uri)) continue;
+      if (!outdates(change, entry)) continue;
       this.#entries.delete(key);
       this.counts.invalidations++;
     }
   }
 
+  /** Asks on behalf of all who come with the same request meanwhile. */
+  async #lead(key: CacheKey, exchange: Exchange, ask: () => Promise<Outcome>): Promise<Outcome> {
+    const flight = new Flight(exchange.request);
+    const land = (landing: Landing): void => {
+      if (this.#flights.get(key.own) === flight) this.#flights.delete(key.own);
+      flight.land(landing);
+    };
+    this.#flights.set(key.own, flight);
+    this.counts.misses++;
+    let personal = false;
+    // Whose client is asked gets a result of its own, and nobody else waits for that client's person.
+    exchange.onAsk = () => {
+      personal = true;
+      land('private');
+    };
+    try {
+      const outcome = await ask();
+      if (outcome.type === 'error') land({ outcome });
+      else if (personal || outcome.personal === true) land('private');
+      else {
+        const kept = flight.outdated ? outcome : this.#keep(key, exchange, outcome);
+        land({ outcome: copyOf(kept) });
+        return kept;
+      }
+      return outcome;
+    } catch (error) {
+      land(exchange.cancelled === undefined ? { error } : 'abandoned');
+      throw error;
+    } finally {
+      exchange.onAsk = undefined;
+    }
+  }
+
   #find({ own, shared }: CacheKey): Entry | undefined {
-    return this.#entries.get(own) ?? this.#entries.get(shared);
+    return this.#entries.get(own) ?? (shared === undefined ? undefined : this.#entries.get(shared));
   }
 
   #keep(key: CacheKey, exchange: Exchange, outcome: ResultOutcome): ResultOutcome {
@@ -192,63 +186,25 @@ export class ResultCache {
     const kept = new Kept({ ...freshness, ttlMs: Math.min(freshness.ttlMs, LONGEST_MS) });
     const keptOutcome = { ...outcome, kept };
     const { method, name } = exchange.request;
-    this.#entries.set(freshness.shared ? key.shared : key.own, {
-      outcome: keptOutcome,
-      kept,
-      method,
-      uri: name,
-    });
+    const place = freshness.shared ? (key.shared ?? key.own) : key.own;
+    this.#entries.set(place, { outcome: keptOutcome, kept, method, uri: name });
     // What a backend has just said to a client of its own era goes out as it said it, its hints included.
     return outcome.dress === 'none' ? keptOutcome : { ...outcome, edits: new Map(outcome.edits) };
   }
 }
 
-/** An outcome for one more request: the edits are made once for each. */
-function withoutKept(outcome: ResultOutcome): ResultOutcome {
-  return outcome.kept === undefined ? { ...outcome, edits: new Map(outcome.edits) } : outcome;
+/** An outcome for one more request: where it is not kept, each makes its own edits. */
+function copyOf(outcome: Outcome): Outcome {
+  if (outcome.type === 'error' || outcome.kept !== undefined) return outcome;
+  return { ...outcome, edits: new Map(outcome.edits) };
+}
+
+function outdates({ method, uri }: Change, subject: Subject): boolean {
+  if (KEPT_UNTIL[subject.method] !== method) return false;
+  return method !== RESOURCE_UPDATED || uri === undefined || concerns(uri, subject.uri);
 }
 
 /** A resource is old as well when a part of it, or what it is a part of, has changed. */
 function concerns(changed: string, kept: string | undefined): boolean {
   return kept !== undefined && (covers(kept, changed) || covers(changed, kept));
-}
-
-interface CacheKey {
-  /** For this caller alone. */
-  readonly own: string;
-  /** For all callers of the same kind. */
-  readonly shared: string;
-}
-
-/** @returns undefined for what is never kept: other methods, retries, and requests that want to hear how they go on */
-function cacheKey(
-  { request, caller, progressToken }: Exchange,
-  backendEra: EraName | undefined,
-): CacheKey | undefined {
-  const { method, params } = request;
-  if (!CACHEABLE.has(method) || progressToken !== undefined || caller.logLevel !== undefined)
-    return undefined;
-  // A client with a session of its own at the backend may be told other things than the next one.
-  if (caller.era === 'legacy' && backendEra === 'legacy') return undefined;
-  const size = params.node === undefined ? 0 : params.node.end - params.node.start;
-  if (size > MAX_PARAMS_BYTES + (params.meta === undefined ? 0 : params.meta.end - params.meta.start))
-    return undefined;
-  const text = paramsText(params);
-  if (text === undefined) return undefined;
-  const shared = `${caller.era} ${caller.revision} ${method} ${text}`;
-  return {
-    own: `${shared} ${caller.principal} ${caller.capabilities.key} ${caller.clientInfo ?? ''}`,
-    shared,
-  };
-}
-
-const ROUND_MEMBERS = /"(?:inputResponses|requestState)"/;
-const NO_META: ReadonlyMap<string, undefined> = new Map([['_meta', undefined]]);
-
-/** The params without `_meta`; undefined for the retry of a request that was answered with questions. */
-function paramsText(params: Params): string | undefined {
-  const text = rewriteParams({ ...params, meta: undefined }, undefined, NO_META)
-    .toBuffer()
-    .toString('latin1');
-  return ROUND_MEMBERS.test(text) ? undefined : text;
 }

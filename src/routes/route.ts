@@ -1,13 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { abortable } from '../exchange/abortable.js';
 import { Bag, NOWHERE } from '../exchange/bag.js';
+import { CACHEABLE } from '../exchange/cache-key.js';
 import type { ChangeFilter } from '../exchange/changes.js';
 import { CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { Subscriber, Subscription } from '../exchange/hub.js';
 import { type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
 import { type Outcome, ownError } from '../exchange/outcome.js';
-import { CACHEABLE, type ResultCache } from '../exchange/result-cache.js';
+import type { ResultCache } from '../exchange/result-cache.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import type { Caller, EraName } from '../exchange/types.js';
@@ -60,11 +61,17 @@ export class Route implements RouteService, Ticking {
   }
 
   run(exchange: Exchange): Promise<Outcome> {
+    return CACHEABLE.has(exchange.request.method)
+      ? this.#runCached(exchange)
+      : this.#inFlightWhile(exchange, call);
+  }
+
+  async #runCached(exchange: Exchange): Promise<Outcome> {
     const { cache } = this.#options;
-    if (!CACHEABLE.has(exchange.request.method)) return this.#inFlightWhile(exchange, call);
-    return this.#inFlightWhile(exchange, (outbound) =>
+    const outcome = await this.#inFlightWhile(exchange, (outbound) =>
       cache.through(exchange, outbound.era, () => outbound.call(exchange)),
     );
+    return (isDown(outcome) ? cache.stale(exchange) : undefined) ?? outcome;
   }
 
   /** Carries out an exchange within the limits. */
@@ -92,8 +99,7 @@ export class Route implements RouteService, Ticking {
         return await begin(other, exchange, work);
       }
     } catch (error) {
-      const outcome = this.#failure(error, exchange);
-      return (isDown(outcome) ? this.#options.cache.stale(exchange) : undefined) ?? outcome;
+      return this.#failure(error, exchange);
     } finally {
       this.#inFlight.remove(exchange);
       if (lasts) this.#listeners--;
@@ -262,6 +268,6 @@ function begin(outbound: Outbound, exchange: Exchange, work: Work): Promise<Outc
 /** Why exchanges are cancelled when the gateway ends. */
 export const SHUTDOWN = 'the gateway is shutting down';
 
-function isDown(outcome: Outcome & { type: 'error' }): boolean {
-  return outcome.status !== undefined && outcome.status >= 500;
+function isDown(outcome: Outcome): boolean {
+  return outcome.type === 'error' && outcome.status !== undefined && outcome.status >= 500;
 }

@@ -1,4 +1,4 @@
-import { changeNotification, listChange, resourceUpdate } from '../../exchange/changes.js';
+import { changeNotification, isChange, listChange, resourceUpdate } from '../../exchange/changes.js';
 import { CODE, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
 import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
 import type {
@@ -11,9 +11,9 @@ import type {
 } from '../../exchange/types.js';
 import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../../transports/catch-up.js';
-import { SILENT } from '../../transports/rpc-call.js';
 import type { BackendSession, SessionListener, SessionWatcher } from './backend-session.js';
-import { promisesOf, subscribeOn } from './changes.js';
+import { promisesOf } from './changes.js';
+import type { SetUp } from './set-up.js';
 
 interface Opener {
   open(caller: Caller): Promise<BackendSession>;
@@ -23,6 +23,9 @@ interface Opener {
    * @throws ExchangeError when it refuses them, or cannot be asked
    */
   accepts(session: BackendSession, forwarded: ForwardedHeaders): Promise<boolean>;
+  readonly setUp: SetUp;
+  /** Told of every change that the client is told of. */
+  readonly onChange: (frame: NotificationFrame) => void;
 }
 
 const FIRST_PAUSE_MS = 500;
@@ -105,14 +108,14 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   async authenticate(caller: Caller): Promise<void> {
     const session = this.#session ?? this.#restore();
     if (session !== undefined && (await this.#opener.accepts(session, caller.forwarded))) {
-      this.#session ??= session;
       this.touch(caller);
+      if (this.#session === undefined) this.#keep(session);
       return;
     }
     const opened = await this.#opener.open(caller);
     this.touch(caller);
     // Meanwhile another call may have opened one.
-    if (this.#session === undefined || this.#session.lost) this.#keep(opened);
+    if (this.#session === undefined || this.#session.lost) await this.#replaceBy(opened);
     else await opened.end(caller.forwarded);
   }
 
@@ -133,8 +136,20 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   }
 
   listen(open: boolean): void {
-    if (open) this.#session?.openFeed(this, this.#forwarded);
-    else if (this.#expecting === 0) this.#session?.closeFeed();
+    if (!open) {
+      if (this.#expecting === 0) this.#session?.closeFeed();
+    } else if (this.#session !== undefined) this.#session.openFeed(this, this.#forwarded);
+    else if (this.#hadSession) this.#reopen();
+  }
+
+  /** Finds out whether the backend has a stream for what belongs to no call, before its client is told so. */
+  async tryFeed(): Promise<void> {
+    const session = this.#session;
+    const over = this.expectQuestions();
+    await session?.feedSettled();
+    over();
+    // Whatever kept it from answering will not last.
+    if (session?.backend.knowsFeed === false) session.backend.noteFeed(true);
   }
 
   /**
@@ -172,6 +187,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
       // Under a token of the gateway's own: of a call that is over, the client could take it for one of its own.
       return this.#session?.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
     }
+    if (isChange(method)) this.#opener.onChange(frame);
     const { channel } = this.#client;
     if (channel.notify({ method, params, bytes: bytes.subarray(root.start, root.end) })) return undefined;
     return (resume) => channel.onDrain(resume);
@@ -207,13 +223,14 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     const restored = this.#restore();
     const session = restored ?? (await this.#opener.open(this.#caller));
     if (this.#ended) await session.end(this.#forwarded);
-    const replaces = this.#hadSession && restored === undefined;
-    this.#keep(session);
-    if (replaces) await this.#setUpAgain(session);
+    if (restored === undefined) await this.#replaceBy(session);
+    else this.#keep(session);
     return session;
   }
 
   onChange(): void {}
+
+  onDeaf(): void {}
 
   /** The stream was down for a while: whatever the client watches may have changed. */
   onGap(): void {
@@ -232,30 +249,36 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     this.#session = undefined;
     if (this.#ended || !this.#client.listening) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.session().then(
-        () => {
-          this.#pauseMs = FIRST_PAUSE_MS;
-        },
-        () => this.onLost(),
-      );
-    }, this.#pauseMs).unref();
+    this.#timer = setTimeout(() => this.#reopen(), this.#pauseMs).unref();
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
   }
 
+  #reopen(): void {
+    this.session().then(
+      () => {
+        this.#pauseMs = FIRST_PAUSE_MS;
+      },
+      () => this.onLost(),
+    );
+  }
+
+  /** Takes a session in the place of one that was lost, if there was one. */
+  async #replaceBy(session: BackendSession): Promise<void> {
+    const replaces = this.#hadSession;
+    this.#keep(session);
+    if (replaces) await this.#setUpAgain(session);
+  }
+
+  /** What the backend refuses now it had agreed to before; the client can only find out by itself. */
   async #setUpAgain(session: BackendSession): Promise<void> {
-    const { forwarded } = this.#caller;
+    const { setUp } = this.#opener;
+    const forwarded = this.#forwarded;
     const level = this.#level;
-    const steps: Promise<unknown>[] = [];
-    if (level !== undefined) {
-      steps.push(
-        session.request('logging/setLevel', () => new Rope().push(`{"level":"${level}"}`), forwarded, SILENT)
-          .done,
-      );
-    }
-    for (const uri of this.#resources ?? [])
-      steps.push(subscribeOn(session, 'resources/subscribe', uri, forwarded));
-    await Promise.all(steps);
+    await Promise.allSettled([
+      level === undefined ? undefined : setUp.ask(session, 'logging/setLevel', { level }, forwarded),
+      setUp.askForEach([...(this.#resources ?? [])], session, 'resources/subscribe', forwarded),
+      session.feedSettled(),
+    ]);
     this.onGap();
   }
 

@@ -20,7 +20,7 @@ import type { CatchUp } from '../../transports/catch-up.js';
 import { NO_ID, RpcCall, type RpcListener, type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { POST_HEADERS, type ResponseHeaders } from '../../transports/streamable-http.js';
 import type { LegacyBackend } from './backend.js';
-import { BackendFeed } from './feed.js';
+import { BackendFeed, type Watch } from './feed.js';
 import type { InitializeInfo } from './handshake.js';
 
 /** A request in flight on a backend session. */
@@ -76,6 +76,8 @@ export interface SessionWatcher {
   onChange(frame: NotificationFrame): void;
   /** The stream for messages outside any call broke and is there again; what was sent meanwhile is lost. */
   onGap(): void;
+  /** Nothing will come outside any call any more: the backend has no stream for it now, or refuses it. */
+  onDeaf(): void;
   /** The backend does not know the session any more. */
   onLost(): void;
 }
@@ -100,6 +102,7 @@ export class BackendSession {
   #nextId: number;
   #calls: Bag<CallInFlight> | undefined;
   #feed: BackendFeed | undefined;
+  #feedless = false;
 
   constructor(backend: LegacyBackend, info: InitializeInfo, id: string | undefined, firstRequestId = 1) {
     this.backend = backend;
@@ -213,7 +216,8 @@ export class BackendSession {
 
   /** Opens the stream for messages outside any request; it is kept open until {@link BackendSession.closeFeed}. */
   openFeed(listener: SessionListener, forwarded: ForwardedHeaders): void {
-    if (this.#feed !== undefined || this.backend.hasNoFeed) return;
+    this.#feedless = this.backend.hasNoFeed;
+    if (this.#feed !== undefined || this.#feedless) return;
     this.#feed = new BackendFeed(this, listener, forwarded, (frame) => this.#takeStray(frame));
     this.#feed.open();
   }
@@ -228,9 +232,14 @@ export class BackendSession {
     return this.#feed?.settled;
   }
 
-  /** Whether the stream for messages outside any call is open. */
-  get hears(): boolean {
-    return this.#feed?.isOpen === true;
+  /** While the stream for messages outside any call is open. */
+  get watch(): Watch | undefined {
+    return this.#feed?.watch;
+  }
+
+  /** Nothing can come in outside any call: the backend has no such stream, or refuses it. */
+  get deaf(): boolean {
+    return this.#feed === undefined ? this.#feedless : this.#feed.deaf;
   }
 
   closeFeed(): void {
@@ -268,6 +277,15 @@ export class BackendSession {
   set cookies(header: string | undefined) {
     const pairs = header?.split('; ').map((pair) => pair.split(/=(.*)/s, 2) as [string, string]);
     this.#cookies = pairs === undefined ? undefined : new Map(pairs);
+  }
+
+  /** Finds out whether the backend still knows the session, which is dropped if it does not (basic/utilities/ping). */
+  async check(forwarded: ForwardedHeaders): Promise<void> {
+    const { handshakeMs, losses } = this.backend;
+    const { rpc, done } = this.request('ping', () => undefined, forwarded, SILENT);
+    const timer = setTimeout(() => rpc.abort('no answer to ping'), handshakeMs).unref();
+    const reply = await done.finally(() => clearTimeout(timer));
+    if (losses.saysLost(reply, this.id)) this.drop();
   }
 
   /** The backend does not know the session any more: nothing is asked of it again, and it need not be ended. */

@@ -3,6 +3,7 @@ import type { Ticker } from '../../exchange/ticker.js';
 import type { Revision } from '../../exchange/types.js';
 import type { AnswerSink, StreamableHttpTransport } from '../../transports/streamable-http.js';
 import type { InitializeInfo } from './handshake.js';
+import { LossTable } from './loss.js';
 import { NEWEST_LEGACY } from './revisions.js';
 
 /** How long a backend may take over the end of a session. */
@@ -19,9 +20,12 @@ export class LegacyBackend {
   readonly ticker: Ticker;
   /** Limit for one handshake in milliseconds. */
   readonly handshakeMs: number;
+  /** What means that a session is lost. */
+  losses = new LossTable();
   /** Newest revision that the configuration allows. */
   newestAllowed: Revision = NEWEST_LEGACY;
-  #noFeedUntil = Number.NEGATIVE_INFINITY;
+  /** Whether the backend has a GET stream. */
+  #feed: { readonly there: boolean; readonly until: number } | undefined;
   #lowered: { readonly revision: Revision; readonly until: number } | undefined;
   readonly #infos = new LRUCache<string, InitializeInfo>({ max: REMEMBERED_INFOS });
 
@@ -34,11 +38,17 @@ export class LegacyBackend {
 
   /** The backend said that it has no GET stream. */
   get hasNoFeed(): boolean {
-    return performance.now() < this.#noFeedUntil;
+    return this.knowsFeed && this.#feed?.there === false;
   }
 
-  noteNoFeed(): void {
-    this.#noFeedUntil = performance.now() + BELIEVED_MS;
+  /** Whether it is known if the backend has a GET stream. */
+  get knowsFeed(): boolean {
+    return this.#feed !== undefined && performance.now() < this.#feed.until;
+  }
+
+  /** The backend has a GET stream, or has none. */
+  noteFeed(there: boolean): void {
+    this.#feed = { there, until: performance.now() + BELIEVED_MS };
   }
 
   /** Newest revision to offer: the backend may refuse newer ones instead of negotiating. */

@@ -1,19 +1,18 @@
+import { LRUCache } from 'lru-cache';
 import {
   type ChangeFilter,
   changeOf,
+  isEmpty,
   LIST_CHANGE_KEYS,
   type ListChange,
   NO_CHANGES,
 } from '../../exchange/changes.js';
 import type { Upstream, UpstreamListener } from '../../exchange/hub.js';
 import type { ForwardedHeaders } from '../../exchange/types.js';
-import { type NotificationFrame, Rope } from '../../jsonrpc/index.js';
-import { SILENT } from '../../transports/rpc-call.js';
+import type { NotificationFrame } from '../../jsonrpc/index.js';
 import type { BackendSession, SessionWatcher } from './backend-session.js';
 import type { Lease } from './pool.js';
-
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+import type { SetUp } from './set-up.js';
 
 /** Member of a server's capabilities that promises the notifications of a list. */
 const PROMISED_BY: Readonly<Record<ListChange, string>> = {
@@ -27,72 +26,73 @@ interface Promises {
   readonly subscribe: boolean;
 }
 
-/** What a legacy server promises to tell of. */
+const REMEMBERED_PROMISES = 100;
+const remembered = new LRUCache<string, Promises>({ max: REMEMBERED_PROMISES });
+
+/**
+ * What a legacy server promises to tell of.
+ * @param capabilities JSON text
+ */
 export function promisesOf(capabilities: string): Promises {
+  const known = remembered.get(capabilities);
+  if (known !== undefined) return known;
   const declared = JSON.parse(capabilities) as Record<
     string,
     { listChanged?: unknown; subscribe?: unknown } | undefined
   >;
   const lists = LIST_CHANGE_KEYS.filter((key) => declared[PROMISED_BY[key]]?.listChanged === true);
-  return { lists: new Set(lists), subscribe: declared['resources']?.subscribe === true };
-}
-
-/**
- * Subscribes to a resource on a session, or unsubscribes (server/resources, "Subscriptions").
- * @returns whether the backend agreed
- */
-export async function subscribeOn(
-  session: BackendSession,
-  method: 'resources/subscribe' | 'resources/unsubscribe',
-  uri: string,
-  forwarded: ForwardedHeaders,
-): Promise<boolean> {
-  const params = new Rope().push(JSON.stringify({ uri }));
-  const reply = await session.request(method, () => params, forwarded, SILENT).done;
-  return reply.kind === 'answer' && reply.frame.type === 'result';
+  const promises = { lists: new Set(lists), subscribe: declared['resources']?.subscribe === true };
+  remembered.set(capabilities, promises);
+  return promises;
 }
 
 /**
  * The changes that a legacy backend tells of: on the GET stream of a session that is kept for them, with one
- * subscription for each resource. When the session is lost, another one takes its place and subscribes anew.
+ * subscription for each resource. A session that is lost is replaced by another when the filter is applied anew.
  */
 export class LegacyUpstream implements Upstream, SessionWatcher {
   readonly #lease: () => Promise<Lease>;
-  readonly #forwarded: ForwardedHeaders;
+  readonly #setUp: SetUp;
+  readonly #forwarded: () => ForwardedHeaders;
   readonly #listener: UpstreamListener;
   #held: Lease | undefined;
-  #wanted: ChangeFilter = NO_CHANGES;
   #subscribed = new Set<string>();
-  #pauseMs = FIRST_PAUSE_MS;
-  #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  /** @param lease gets the session that calls of the same callers share */
-  constructor(lease: () => Promise<Lease>, forwarded: ForwardedHeaders, listener: UpstreamListener) {
+  /**
+   * @param lease gets the session that calls of the same callers share
+   * @param forwarded whose credentials to use now
+   */
+  constructor(
+    lease: () => Promise<Lease>,
+    setUp: SetUp,
+    forwarded: () => ForwardedHeaders,
+    listener: UpstreamListener,
+  ) {
     this.#lease = lease;
+    this.#setUp = setUp;
     this.#forwarded = forwarded;
     this.#listener = listener;
   }
 
   async apply(filter: ChangeFilter): Promise<ChangeFilter> {
-    this.#wanted = filter;
-    const session = await this.#session();
-    const promises = promisesOf(session.info.capabilities);
-    if (session.backend.hasNoFeed) return NO_CHANGES;
-    if (promises.subscribe) await this.#subscribe(session, filter.resources);
-    return {
-      lists: new Set([...filter.lists].filter((key) => promises.lists.has(key))),
-      resources: new Set([...filter.resources].filter((uri) => this.#subscribed.has(uri))),
-    };
+    if (isEmpty(filter)) {
+      if (this.#held !== undefined) await this.#unsubscribe(this.#held.session, [...this.#subscribed]);
+      this.#letGo();
+      return NO_CHANGES;
+    }
+    for (let attempt = 0; ; attempt++) {
+      const session = await this.#session();
+      try {
+        return await this.#applyOn(session, filter);
+      } catch (error) {
+        if (!session.lost || attempt > 0) throw error;
+      }
+    }
   }
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
-    const held = this.#held;
-    if (held === undefined) return;
-    for (const uri of this.#subscribed)
-      void subscribeOn(held.session, 'resources/unsubscribe', uri, this.#forwarded);
     this.#letGo();
   }
 
@@ -104,9 +104,13 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
     this.#listener.onGap();
   }
 
+  onDeaf(): void {
+    this.#listener.onDown();
+  }
+
   onLost(): void {
     this.#letGo();
-    if (!this.#closed) this.#later();
+    this.#listener.onDown();
   }
 
   async #session(): Promise<BackendSession> {
@@ -122,20 +126,30 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
     return held.session;
   }
 
-  /** Brings the subscriptions on the session to what is wanted. */
-  async #subscribe(session: BackendSession, wanted: ReadonlySet<string>): Promise<void> {
-    const added = [...wanted].filter((uri) => !this.#subscribed.has(uri));
-    const removed = [...this.#subscribed].filter((uri) => !wanted.has(uri));
-    for (const uri of removed) {
-      this.#subscribed.delete(uri);
-      void subscribeOn(session, 'resources/unsubscribe', uri, this.#forwarded);
-    }
-    await Promise.all(
-      added.map(async (uri) => {
-        if (await subscribeOn(session, 'resources/subscribe', uri, this.#forwarded))
-          this.#subscribed.add(uri);
-      }),
-    );
+  async #applyOn(session: BackendSession, { lists, resources }: ChangeFilter): Promise<ChangeFilter> {
+    const promises = promisesOf(session.info.capabilities);
+    if (session.deaf) return NO_CHANGES;
+    const subscribed = this.#subscribed;
+    const wanted = promises.subscribe ? resources : NO_CHANGES.resources;
+    const added = [...wanted].filter((uri) => !subscribed.has(uri));
+    const removed = [...subscribed].filter((uri) => !wanted.has(uri));
+    // All is awaited: what is asked for next must not overtake what was asked for before.
+    await Promise.all([
+      this.#unsubscribe(session, removed),
+      this.#setUp.askForEach(added, session, 'resources/subscribe', this.#forwarded(), (uri) =>
+        subscribed.add(uri),
+      ),
+    ]);
+    return {
+      lists: new Set([...lists].filter((key) => promises.lists.has(key))),
+      resources: new Set([...resources].filter((uri) => subscribed.has(uri))),
+    };
+  }
+
+  /** What a subscription that the backend does not end still tells, nobody wants to hear. */
+  async #unsubscribe(session: BackendSession, uris: readonly string[]): Promise<void> {
+    for (const uri of uris) this.#subscribed.delete(uri);
+    await this.#setUp.askForEach(uris, session, 'resources/unsubscribe', this.#forwarded()).catch(() => {});
   }
 
   #letGo(): void {
@@ -145,19 +159,5 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
     if (held === undefined) return;
     if (held.session.watcher === this) held.session.watcher = undefined;
     held.release();
-  }
-
-  /** Takes everything up again on another session, and tells that something may have been missed. */
-  #later(): void {
-    this.#timer = setTimeout(async () => {
-      try {
-        await this.apply(this.#wanted);
-        this.#pauseMs = FIRST_PAUSE_MS;
-        this.#listener.onGap();
-      } catch {
-        if (!this.#closed) this.#later();
-      }
-    }, this.#pauseMs).unref();
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
   }
 }

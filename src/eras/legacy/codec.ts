@@ -25,13 +25,23 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
 /**
  * Server capabilities in the neutral form: without the core tasks of 2025-11-25.
  * @param text JSON text of a server's capabilities
- * @param tells whether its notifications of changes can be heard
  */
-export function neutralCapabilities(text: string, tells: boolean): string {
+export function neutralCapabilities(text: string): string {
+  const bytes = Buffer.from(text);
+  const out = new Rope();
+  writeObject(out, bytes, scanJson(bytes, 1), new Map([['tasks', undefined]]));
+  return out.toBuffer().toString();
+}
+
+/**
+ * Server capabilities for clients that cannot be told of changes.
+ * @param text JSON text of a server's capabilities
+ */
+export function withoutPromises(text: string): string {
   const bytes = Buffer.from(text);
   const node = scanJson(bytes, 2);
-  const edits = new Map<string, Rope | undefined>([['tasks', undefined]]);
-  for (const [key, promises] of tells ? [] : Object.entries(PROMISES)) {
+  const edits = new Map<string, Rope | undefined>();
+  for (const [key, promises] of Object.entries(PROMISES)) {
     const value = getMember(bytes, node, key);
     if (value === undefined) continue;
     const rewritten = new Rope();

@@ -12,8 +12,19 @@ import type { BackendSession, SessionListener } from './backend-session.js';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
+/** A server may ask for any pause; none at all would be a loop. */
+const SHORTEST_PAUSE_MS = 100;
+/** A stream that was open for so long is not one that ends as soon as it begins. */
+const STEADY_MS = 10_000;
+/** There is no such stream (basic/transports, "Listening for Messages from the Server"). */
+const NO_STREAM = 405;
 /** Some proxies hold the headers of a stream back until its first byte. */
 const FIRST_ANSWER_MS = 1_000;
+
+/** One stretch of time in which all that a backend has to tell is heard. */
+export interface Watch {
+  readonly live: boolean;
+}
 
 /**
  * The GET stream of a backend session (basic/transports, "Listening for Messages from the Server"). SDK servers send
@@ -28,14 +39,17 @@ export class BackendFeed implements AnswerSink {
   #transfer: Transfer | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
-  /** The backend refused the credentials; new ones are waited for. */
-  #refused = false;
+  /** Nothing is tried any more: there is no such stream, or other credentials are waited for. */
+  #givenUp: 'none' | 'refused' | undefined;
   #lastEventId: string | undefined;
   #retryMs: number | undefined;
   #pauseMs = FIRST_PAUSE_MS;
   #status = 0;
   #wasOpen = false;
-  #isOpen = false;
+  /** Something may have been told meanwhile. */
+  #missed = false;
+  #openedAt = 0;
+  #watch: { live: boolean } | undefined;
   readonly #opened: () => void;
   /** Resolves when the backend has answered the first GET, one way or the other, or takes too long to. */
   readonly settled: Promise<void>;
@@ -72,32 +86,47 @@ export class BackendFeed implements AnswerSink {
   /** The client showed other credentials than those that the stream was opened with. */
   renew(forwarded: ForwardedHeaders): void {
     this.#forwarded = forwarded;
-    if (!this.#refused) return;
-    this.#refused = false;
+    if (this.#givenUp !== 'refused') return;
+    this.#givenUp = undefined;
     this.open();
   }
 
-  get isOpen(): boolean {
-    return this.#isOpen;
+  /** While the stream is open. */
+  get watch(): Watch | undefined {
+    return this.#watch;
+  }
+
+  /** Nothing will come any more. */
+  get deaf(): boolean {
+    return this.#givenUp !== undefined;
   }
 
   close(): void {
     this.#closed = true;
-    this.#isOpen = false;
+    this.#endWatch();
     clearTimeout(this.#timer);
     this.#opened();
     this.#transfer?.abort();
   }
 
-  onHead(status: number, _headers: ResponseHeaders): void {
-    this.#status = status;
-    this.#opened();
-    if (status !== 200) return;
-    this.#pauseMs = FIRST_PAUSE_MS;
-    // With an event id to go on from, the backend itself sends what was missed.
-    if (this.#wasOpen && this.#lastEventId === undefined) this.#session.watcher?.onGap();
+  onHead(status: number, headers: ResponseHeaders): void {
+    const isStream = /^\s*text\/event-stream\b/i.test(String(headers['content-type'] ?? ''));
+    // Some servers have a page for whoever comes with a GET.
+    this.#status = status === 200 && !isStream ? NO_STREAM : status;
+    if (this.#status === 200) this.#begin();
+  }
+
+  #begin(): void {
+    const { backend, watcher } = this.#session;
+    backend.noteFeed(true);
     this.#wasOpen = true;
-    this.#isOpen = true;
+    this.#openedAt = performance.now();
+    this.#watch = { live: true };
+    const missed = this.#missed;
+    this.#missed = false;
+    // With an event id to go on from, the backend itself sends what was missed.
+    if (missed && this.#lastEventId === undefined) watcher?.onGap();
+    this.#opened();
   }
 
   onMessage(raw: Buffer, eventId: string | undefined): void {
@@ -118,32 +147,53 @@ export class BackendFeed implements AnswerSink {
   }
 
   onRetry(ms: number): void {
-    this.#retryMs = Math.min(ms, LONGEST_PAUSE_MS);
+    this.#retryMs = Math.min(Math.max(ms, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
   }
 
   onEnd(): void {
-    this.#isOpen = false;
-    if (this.#status === 401 || this.#status === 403) {
-      this.#refused = true;
-      return;
-    }
-    // 405 is the specified "no such stream"; 404 and 400 are what servers say who know no GET at all.
-    if (this.#status >= 400 && this.#status < 500 && this.#status !== 409 && this.#status !== 429) {
-      this.#closed = true;
-      if (this.#wasOpen) this.#session.drop();
-      else if (this.#status === 405) this.#session.backend.noteNoFeed();
-      return;
-    }
-    this.#later();
+    this.#endWatch();
+    const status = this.#status;
+    if (status === 401 || status === 403) this.#giveUp('refused');
+    else if (status < 400 || status >= 500 || status === 409 || status === 429) this.#later();
+    else if (this.#lastEventId !== undefined) {
+      // It may be the event that is not known any more.
+      this.#lastEventId = undefined;
+      this.open();
+    } else if (status === NO_STREAM) this.#giveUp('none');
+    else if (this.#wasOpen) this.#session.drop();
+    else void this.#ask();
   }
 
   onError(_error: TransportError): void {
-    this.#isOpen = false;
-    this.#opened();
+    this.#endWatch();
     this.#later();
   }
 
+  /** 404 and 400 are what servers say who know no GET at all, or who do not know the session any more. */
+  async #ask(): Promise<void> {
+    await this.#session.check(this.#forwarded);
+    if (!this.#session.lost) this.#giveUp('none');
+  }
+
+  #giveUp(reason: 'none' | 'refused'): void {
+    if (this.#closed) return;
+    this.#givenUp = reason;
+    if (reason === 'none') this.#session.backend.noteFeed(false);
+    this.#session.watcher?.onDeaf();
+    this.#opened();
+  }
+
+  #endWatch(): void {
+    if (this.#watch !== undefined) {
+      this.#watch.live = false;
+      if (performance.now() - this.#openedAt > STEADY_MS) this.#pauseMs = FIRST_PAUSE_MS;
+    }
+    this.#watch = undefined;
+    this.#missed = true;
+  }
+
   #later(): void {
+    this.#opened();
     if (this.#closed || this.#session.lost) return;
     const pause = this.#retryMs ?? this.#pauseMs;
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);

@@ -1,5 +1,5 @@
 import type { ListChange } from '../../exchange/changes.js';
-import type { Freshness } from '../../exchange/result-cache.js';
+import type { Freshness } from '../../exchange/kept.js';
 import type { BackendSession } from './backend-session.js';
 import { promisesOf } from './changes.js';
 
@@ -25,7 +25,8 @@ export function freshnessOf(
   const configured = ttlMs[method];
   if (configured !== undefined) return { ttlMs: configured, hintMs: configured, shared: false };
   const told = TOLD_BY[method];
-  if (told === undefined || !session.hears) return undefined;
-  const watched = promisesOf(session.info.capabilities).lists.has(told);
-  return watched ? { ttlMs: WATCHED_MS, hintMs: 0, shared: false } : undefined;
+  const { watch } = session;
+  if (told === undefined || watch === undefined) return undefined;
+  const promised = promisesOf(session.info.capabilities).lists.has(told);
+  return promised ? { ttlMs: WATCHED_MS, hintMs: 0, shared: false, watch } : undefined;
 }

@@ -31,7 +31,7 @@ export function initializeResult(description: ServerDescription, revision: Revis
 
 /** The tasks extension means something else than the tasks of the legacy era, so the client is not told of it. */
 function legacyCapabilities(text: string): string {
-  const neutral = neutralCapabilities(text, true);
+  const neutral = neutralCapabilities(text);
   if (!neutral.includes(TASKS_EXTENSION)) return neutral;
   const bytes = Buffer.from(neutral);
   const root = scanJson(bytes, 2);

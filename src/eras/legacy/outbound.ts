@@ -1,5 +1,6 @@
 import { abortable } from '../../exchange/abortable.js';
 import { mayBeAsked } from '../../exchange/asking.js';
+import { CACHEABLE } from '../../exchange/cache-key.js';
 import { type Change, type ChangeFilter, changeOf } from '../../exchange/changes.js';
 import { badGateway, CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -15,7 +16,6 @@ import {
   type ResultOutcome,
 } from '../../exchange/outcome.js';
 import { Patience } from '../../exchange/patience.js';
-import { CACHEABLE } from '../../exchange/result-cache.js';
 import type {
   Caller,
   ClientSession,
@@ -24,13 +24,13 @@ import type {
   Revision,
   SealedBackendSession,
 } from '../../exchange/types.js';
-import { LOG_LEVELS } from '../../exchange/types.js';
+import { isLogLevel, LOG_LEVELS } from '../../exchange/types.js';
 import {
   type ErrorFrame,
   getMember,
   type NotificationFrame,
   type ResultFrame,
-  Rope,
+  type Rope,
   scanJson,
   stringOf,
 } from '../../jsonrpc/index.js';
@@ -40,13 +40,15 @@ import { ClientAffinity } from './affinity.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendSession } from './backend-session.js';
 import { LegacyCall } from './call.js';
-import { neutralCapabilities, neutralResult } from './codec.js';
+import { promisesOf } from './changes.js';
+import { neutralCapabilities, neutralResult, withoutPromises } from './codec.js';
 import { freshnessOf } from './freshness.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
 import { type Lease, type PoolOptions, Waiter } from './pool.js';
 import { PooledSessions } from './pooled-sessions.js';
 import { Roots, type RootsPolicy } from './roots.js';
+import { SetUp } from './set-up.js';
 
 export interface LegacyOutboundOptions extends PoolOptions {
   /** `call` gives each call of a client without a session one of its own. */
@@ -73,7 +75,7 @@ export class LegacyOutbound implements Outbound {
   readonly #backend: LegacyBackend;
   readonly #options: LegacyOutboundOptions;
   readonly #pooled: PooledSessions;
-  readonly #losses: LossTable;
+  readonly setUp = new SetUp();
   readonly #roots: Roots;
   readonly #levels = new WeakMap<BackendSession, LogLevel>();
   readonly #patience: Patience;
@@ -82,11 +84,12 @@ export class LegacyOutbound implements Outbound {
     this.#backend = backend;
     this.#options = options;
     this.#patience = new Patience(backend.handshakeMs);
-    this.#losses = new LossTable(options.lost);
+    backend.losses = new LossTable(options.lost);
     this.#roots = new Roots(options.roots);
     this.#pooled = new PooledSessions({
       ...options,
       roots: this.#roots,
+      setUp: this.setUp,
       open: (params) => this.#open(params),
     });
   }
@@ -103,7 +106,9 @@ export class LegacyOutbound implements Outbound {
 
   async describe(caller: Caller): Promise<ServerDescription> {
     if (caller.session !== undefined) {
-      const session = await this.#affinity(caller.session, caller).session();
+      const affinity = this.#affinity(caller.session, caller);
+      const session = await affinity.session();
+      if (!this.#backend.knowsFeed && promisesAny(session)) await affinity.tryFeed();
       return describe(session, true);
     }
     const lease = await this.#pooled.lease(caller);
@@ -136,7 +141,7 @@ export class LegacyOutbound implements Outbound {
   }
 
   /** A change was told of on a stream that belongs to one client, which hears of it there. */
-  readonly #tell = (frame: NotificationFrame): void => this.#options.onChange(changeOf(frame));
+  readonly onChange = (frame: NotificationFrame): void => this.#options.onChange(changeOf(frame));
 
   /** Opens a session for a client session; used by its affinity, also to replace a lost one. */
   open(caller: Caller): Promise<BackendSession> {
@@ -166,7 +171,7 @@ export class LegacyOutbound implements Outbound {
       reply.kind === 'no-answer' ? reply.text : reply.frame.type === 'error' ? reply.frame.message : '';
     const forClient = refusalForClient(reply.status, reply.headers, said);
     if (forClient !== undefined) throw forClient;
-    if (this.#losses.saysLost(reply, session.id)) {
+    if (this.#backend.losses.saysLost(reply, session.id)) {
       session.drop();
       return false;
     }
@@ -191,7 +196,7 @@ export class LegacyOutbound implements Outbound {
       const session = affinity.ready ?? (await abortable(exchange, affinity.session()));
       const settled = session.feedSettled();
       if (settled !== undefined) await settled;
-      const reply = await new LegacyCall(exchange, session, this.#roots, this.#tell).run();
+      const reply = await new LegacyCall(exchange, session, this.#roots, this.onChange).run();
       const again = this.#mayRepeat(reply, session, attempt);
       if (again) {
         affinity.replace(session);
@@ -242,7 +247,7 @@ export class LegacyOutbound implements Outbound {
    * @throws ExchangeError when the backend does not know the new session either
    */
   #mayRepeat(reply: RpcReply, session: BackendSession, attempt: number): boolean {
-    if (this.#losses.saysLost(reply, session.id)) {
+    if (this.#backend.losses.saysLost(reply, session.id)) {
       if (attempt === 0) {
         session.drop();
         return true;
@@ -309,14 +314,9 @@ export class LegacyOutbound implements Outbound {
     const current = this.#levels.get(session);
     if (current !== undefined && LOG_LEVELS.indexOf(current) <= LOG_LEVELS.indexOf(logLevel)) return;
     this.#levels.set(session, logLevel);
-    const params = new Rope().push(`{"level":"${logLevel}"}`);
-    const { done, rpc } = session.request('logging/setLevel', () => params, caller.forwarded, SILENT);
-    const timer = setTimeout(
-      () => rpc.abort('no answer to logging/setLevel'),
-      this.#backend.handshakeMs,
-    ).unref();
-    const reply = await done.finally(() => clearTimeout(timer));
-    if (reply.kind !== 'answer') this.#levels.delete(session);
+    // The call goes on without log messages; what is wrong with the session it will find out itself.
+    const asked = this.setUp.ask(session, 'logging/setLevel', { level: logLevel }, caller.forwarded);
+    await asked.catch(() => this.#levels.delete(session));
   }
 }
 
@@ -326,11 +326,13 @@ const SETS_UP: ReadonlySet<string> = new Set([
   'logging/setLevel',
 ]);
 
-function rememberSetUp(affinity: ClientAffinity, { request, caller }: Exchange): void {
+function rememberSetUp(affinity: ClientAffinity, { request }: Exchange): void {
   if (!SETS_UP.has(request.method)) return;
   const { bytes, node } = request.params;
-  const uri = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'uri'));
-  affinity.remember(request.method, uri, caller.logLevel);
+  const param = (key: string): string | undefined =>
+    node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, key));
+  const level = param('level');
+  affinity.remember(request.method, param('uri'), isLogLevel(level) ? level : undefined);
 }
 
 /** Another process may still use the session: its ids and these must not meet. */
@@ -365,13 +367,18 @@ function isModernRefusal({ code, message }: ErrorFrame): boolean {
   return code === CODE.invalidParams && /_meta|envelope|io\.modelcontextprotocol/.test(message);
 }
 
+/** Whether a server promises to tell of anything. */
+function promisesAny({ info }: BackendSession): boolean {
+  const { lists, subscribe } = promisesOf(info.capabilities);
+  return lists.size > 0 || subscribe;
+}
+
 function describe(session: BackendSession, sameEra: boolean): ServerDescription {
-  const { info } = session;
+  const { info, deaf, backend } = session;
+  const heard = deaf || backend.hasNoFeed ? withoutPromises(info.capabilities) : info.capabilities;
   return {
     era: 'legacy',
-    capabilities: sameEra
-      ? info.capabilities
-      : neutralCapabilities(info.capabilities, !session.backend.hasNoFeed),
+    capabilities: sameEra ? heard : neutralCapabilities(heard),
     serverInfo: info.serverInfo,
     instructions: info.instructions,
     ttlMs: 0,

@@ -13,11 +13,13 @@ import type { HandshakeParams } from './handshake.js';
 import { type Lease, type PoolOptions, SessionPool, type Waiter } from './pool.js';
 import { NEWEST_LEGACY } from './revisions.js';
 import { keyOf, type Roots } from './roots.js';
+import type { SetUp } from './set-up.js';
 
 export interface PooledSessionsOptions extends PoolOptions {
   /** `call` gives each call a session of its own. */
   readonly isolation: 'principal' | 'call';
   readonly roots: Roots;
+  readonly setUp: SetUp;
   /** JSON text of the Implementation that stands in for a client that does not name itself. */
   readonly ownInfo: string;
   readonly open: (params: HandshakeParams) => Promise<BackendSession>;
@@ -54,11 +56,17 @@ export class PooledSessions {
     return shared ? this.#pool.readyShared(key) : undefined;
   }
 
-  /** A session for a caller: to itself while it does something during which the server may ask it something. */
+  /**
+   * A session for a caller: to itself while it does something during which the server may ask it something.
+   * @param method what it is for; undefined where it is to be seen what the backend can do
+   */
   lease(caller: Caller, waiter?: Waiter, method?: string): Promise<Lease> {
     const { isolation } = this.#options;
     const { key, asks, open } = this.#sessionOf(caller);
-    if (isolation === 'call') return this.#pool.acquireOnce(caller.forwarded, () => open(asks), waiter);
+    if (isolation === 'call') {
+      const hears = asks || method === undefined;
+      return this.#pool.acquireOnce(caller.forwarded, () => open(hears), waiter);
+    }
     return asks && method !== undefined && !NEVER_ASKING.has(method)
       ? this.#pool.acquireExclusive(key, caller.forwarded, () => open(true), waiter)
       : this.#pool.acquireShared(key, caller.forwarded, () => open(true), waiter);
@@ -67,12 +75,17 @@ export class PooledSessions {
   /** @throws ExchangeError when the backend cannot be asked */
   subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
     const { key, open } = this.#sessionOf(caller);
+    const { setUp } = this.#options;
     const lease = (): Promise<Lease> => this.#pool.acquireShared(key, caller.forwarded, () => open(true));
-    const hub = this.#hubs.get(key, (listener) => new LegacyUpstream(lease, caller.forwarded, listener));
+    const hub = this.#hubs.get(
+      key,
+      caller,
+      (listener, latest) => new LegacyUpstream(lease, setUp, () => latest().forwarded, listener),
+    );
     return hub.subscribe(filter, subscriber);
   }
 
-  /** A change was told of on the answer stream of a call. */
+  /** A change was told of during a call, on its answer stream or on that of a session that it has to itself. */
   changed(caller: Caller, frame: NotificationFrame): void {
     const change = changeOf(frame);
     const hub = this.#hubs.peek(this.#identityOf(caller).key);
@@ -118,8 +131,24 @@ export class PooledSessions {
     const { roots, onChange } = this.#options;
     const key = keyOf(caller);
     const lastKnown = asks && roots.policy !== 'off' ? () => roots.lastKnown(key) : undefined;
-    return new PooledListener(session, caller.forwarded, lastKnown, onChange);
+    return new PooledListener(session, caller.forwarded, lastKnown, (frame) => {
+      const { watcher } = session;
+      if (watcher !== undefined) watcher.onChange(frame);
+      else if (isOfCall(session)) this.changed(caller, frame);
+      else onChange(changeOf(frame));
+    });
   }
+}
+
+/** How long after its answer something may come that a call has brought about. */
+const AFTERMATH_MS = 2_000;
+
+/**
+ * Whether what comes on a session that nobody watches is of a call that has, or had, the session to itself: servers tell
+ * the session on which a tool was called of what the tool has changed, and no other.
+ */
+function isOfCall({ holder, lastUsedAt }: BackendSession): boolean {
+  return holder !== undefined || performance.now() - lastUsedAt < AFTERMATH_MS;
 }
 
 /** What comes on a pooled session outside the answer stream of a call. */
@@ -127,14 +156,14 @@ class PooledListener implements SessionListener {
   readonly #session: BackendSession;
   readonly #forwarded: ForwardedHeaders;
   readonly #roots: (() => Answer) | undefined;
-  readonly #onChange: (change: Change) => void;
+  readonly #onChange: (frame: NotificationFrame) => void;
 
   /** @param roots what to answer to `roots/list` where nobody can be asked; undefined where roots are not declared */
   constructor(
     session: BackendSession,
     forwarded: ForwardedHeaders,
     roots: (() => Answer) | undefined,
-    onChange: (change: Change) => void,
+    onChange: (frame: NotificationFrame) => void,
   ) {
     this.#session = session;
     this.#forwarded = forwarded;
@@ -146,9 +175,7 @@ class PooledListener implements SessionListener {
     if (frame.method === PROGRESS)
       return this.#session.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
     if (!isChange(frame.method)) return this.#session.holder?.onNotification(frame);
-    const { watcher } = this.#session;
-    if (watcher === undefined) this.#onChange(changeOf(frame));
-    else watcher.onChange(frame);
+    this.#onChange(frame);
     return undefined;
   }
 

@@ -2,7 +2,10 @@ import {
   type Change,
   type ChangeFilter,
   changeNotification,
+  isEmpty,
   LIST_CHANGE_KEYS,
+  NO_CHANGES,
+  subjectOf,
 } from '../../exchange/changes.js';
 import type { Subscriber, Subscription } from '../../exchange/hub.js';
 import type { BackendAffinity, Caller, ClientSession } from '../../exchange/types.js';
@@ -15,7 +18,7 @@ const MAX_RESOURCES = 1_000;
 const MAX_LATE = 2 * MAX_RESOURCES;
 const UNTAGGED: ReadonlyMap<string, undefined> = new Map([[META.subscriptionId, undefined]]);
 
-type Subscribe = (caller: Caller, filter: ChangeFilter, subscriber: Subscriber) => Promise<Subscription>;
+type Join = (caller: Caller, subscriber: Subscriber) => Subscription;
 
 /**
  * What a client with a session hears of from a backend that knows no sessions: changes of the lists, while it holds a
@@ -24,17 +27,18 @@ type Subscribe = (caller: Caller, filter: ChangeFilter, subscriber: Subscriber) 
 export class ModernAffinity implements BackendAffinity, Subscriber {
   readonly backendSession = undefined;
   readonly #client: ClientSession;
-  readonly #subscribe: Subscribe;
+  readonly #join: Join;
   readonly #resources = new Set<string>();
   #caller: Caller;
-  #subscription: Promise<Subscription> | undefined;
+  #subscription: Subscription | undefined;
   #ended = false;
+  /** What is to be told once the client holds a stream, or reads on. */
   #late: Map<string, Change> | undefined;
 
-  constructor(client: ClientSession, caller: Caller, subscribe: Subscribe) {
+  constructor(client: ClientSession, caller: Caller, join: Join) {
     this.#client = client;
     this.#caller = caller;
-    this.#subscribe = subscribe;
+    this.#join = join;
     if (client.listening) this.listen();
   }
 
@@ -44,7 +48,8 @@ export class ModernAffinity implements BackendAffinity, Subscriber {
   }
 
   listen(): void {
-    this.#settle().catch(() => {});
+    if (this.#client.listening) this.#catchUp();
+    void this.#settle(true);
   }
 
   /** Notifications of the client's era that mean nothing to a backend of this one. */
@@ -58,65 +63,69 @@ export class ModernAffinity implements BackendAffinity, Subscriber {
     if (this.#resources.has(uri)) return true;
     if (this.#resources.size >= MAX_RESOURCES) return false;
     this.#resources.add(uri);
-    let honoured: ChangeFilter | undefined;
+    let honoured = NO_CHANGES;
     try {
-      honoured = await this.#settle();
+      honoured = await this.#settle(false);
     } finally {
-      if (honoured?.resources.has(uri) !== true) this.#resources.delete(uri);
+      if (!honoured.resources.has(uri)) this.#resources.delete(uri);
     }
     return this.#resources.has(uri);
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    if (this.#resources.delete(uri)) await this.#settle();
+    if (this.#resources.delete(uri)) await this.#settle(true);
   }
 
   async end(): Promise<void> {
     this.#ended = true;
-    (await this.#subscription?.catch(() => undefined))?.close();
-  }
-
-  onChange(change: Change): void {
-    const late = this.#late;
-    if (late === undefined) {
-      this.#tell(change);
-      return;
-    }
-    const key = `${change.method} ${change.uri ?? ''}`;
-    late.delete(key);
-    if (late.size < MAX_LATE) late.set(key, change);
+    this.#subscription?.close();
   }
 
   /** What changes while the client does not read is told once it does, and once: others listen to the same backend. */
+  onChange(change: Change): void {
+    if (this.#late === undefined && this.#client.listening) {
+      this.#tell(change);
+      return;
+    }
+    this.#late ??= new Map();
+    const subject = subjectOf(change);
+    this.#late.delete(subject);
+    if (this.#late.size < MAX_LATE) this.#late.set(subject, change);
+  }
+
+  /** The era has no words for it. */
+  onNarrowed(): void {}
+
   #tell(change: Change): void {
     const frame = parseFrame(changeNotification(change, UNTAGGED).toBuffer()) as NotificationFrame;
     const { channel } = this.#client;
     if (channel.notify(frame)) return;
-    const late = new Map<string, Change>();
-    this.#late = late;
-    channel.onDrain(() => {
-      this.#late = undefined;
-      for (const one of late.values()) this.onChange(one);
-    });
+    this.#late = new Map();
+    channel.onDrain(() => this.#catchUp());
   }
 
-  /** Brings the subscription to what the client wants to hear of now. */
-  async #settle(): Promise<ChangeFilter | undefined> {
-    if (this.#ended) return undefined;
+  #catchUp(): void {
+    const late = this.#late;
+    this.#late = undefined;
+    for (const change of late?.values() ?? []) this.onChange(change);
+  }
+
+  /**
+   * Brings the subscription to what the client wants to hear of now.
+   * @param patient a backend that cannot be asked is asked again
+   * @returns what the backend agreed to
+   */
+  async #settle(patient: boolean): Promise<ChangeFilter> {
     const filter: ChangeFilter = {
       lists: new Set(this.#client.listening ? LIST_CHANGE_KEYS : []),
       resources: new Set(this.#resources),
     };
-    if (this.#subscription !== undefined) return (await this.#subscription).update(filter);
-    const opening = this.#subscribe(this.#caller, filter, this);
-    this.#subscription = opening;
-    try {
-      const subscription = await opening;
-      if (this.#ended) subscription.close();
-      return subscription.honoured;
-    } catch (error) {
+    if (isEmpty(filter) || this.#ended) {
+      this.#subscription?.close();
       this.#subscription = undefined;
-      throw error;
+      return NO_CHANGES;
     }
+    this.#subscription ??= this.#join(this.#caller, this);
+    return this.#subscription.update(filter, patient);
   }
 }

@@ -7,6 +7,7 @@ import {
   LIST_CHANGE_KEYS,
   type ListChange,
   NO_CHANGES,
+  subjectOf,
 } from '../../exchange/changes.js';
 import { badGateway } from '../../exchange/errors.js';
 import type { Upstream, UpstreamListener } from '../../exchange/hub.js';
@@ -18,13 +19,10 @@ import {
   Rope,
   stringOf,
 } from '../../jsonrpc/index.js';
-import type { RpcCall, RpcListener } from '../../transports/rpc-call.js';
+import type { RpcCall, RpcListener, RpcReply } from '../../transports/rpc-call.js';
+import { Handover } from './handover.js';
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
-/** Resources in one filter. */
-const MAX_RESOURCES = 1_000;
 
 /** JSON text of a filter, as the value of `notifications`. */
 export function filterText({ lists, resources }: ChangeFilter): string {
@@ -53,88 +51,108 @@ export function readFilter(bytes: Buffer, node: JsonNode | undefined): ChangeFil
     if (uri === undefined) return 'params.notifications.resourceSubscriptions must hold strings';
     resources.add(uri);
   }
-  if (resources.size > MAX_RESOURCES)
-    return `params.notifications.resourceSubscriptions must not hold more than ${MAX_RESOURCES}`;
   return { lists, resources };
 }
 
 /** Opens a `subscriptions/listen` stream to a backend. */
 export type ListenOpener = (params: Rope, listener: RpcListener) => RpcCall;
 
+export interface ModernUpstreamOptions {
+  readonly open: ListenOpener;
+  /** What it means that a backend answers so, rather than to tell of changes. */
+  readonly failure: (reply: RpcReply) => Error;
+  /** The time that the backend has for its acknowledgement, in milliseconds. */
+  readonly ackMs: number;
+}
+
 /**
- * The changes that a modern backend tells of: on one `subscriptions/listen` stream. A new filter gets a new stream, and
- * the old one is closed once the new one is acknowledged; a stream that ends is opened again.
+ * The changes that a modern backend tells of: on one `subscriptions/listen` stream, which is replaced by another when
+ * the filter changes.
  */
 export class ModernUpstream implements Upstream {
-  readonly #open: ListenOpener;
+  readonly #options: ModernUpstreamOptions;
   readonly #listener: UpstreamListener;
-  readonly #ackMs: number;
   #stream: ListenStream | undefined;
-  #wanted: ChangeFilter = NO_CHANGES;
-  #pauseMs = FIRST_PAUSE_MS;
-  #timer: NodeJS.Timeout | undefined;
+  /** The stream that is being replaced. */
+  #older: ListenStream | undefined;
+  #handover: Handover | undefined;
   #closed = false;
 
-  /** @param ackMs the time that the backend has for its acknowledgement */
-  constructor(open: ListenOpener, listener: UpstreamListener, ackMs: number) {
-    this.#open = open;
+  constructor(options: ModernUpstreamOptions, listener: UpstreamListener) {
+    this.#options = options;
     this.#listener = listener;
-    this.#ackMs = ackMs;
   }
 
   async apply(filter: ChangeFilter): Promise<ChangeFilter> {
-    this.#wanted = filter;
-    clearTimeout(this.#timer);
+    await this.#handover?.done;
+    this.#handover = undefined;
     const older = this.#stream;
-    const stream = new ListenStream(
-      this.#open,
-      filter,
-      (change) => this.#listener.onChange(change),
-      this.#ackMs,
-    );
-    const honoured = await stream.acknowledged;
-    if (this.#closed) stream.close();
-    else {
-      this.#stream = stream;
-      stream.onEnd(() => this.#ended(stream));
+    if (isEmpty(filter)) {
+      this.#stream = undefined;
+      older?.close();
+      return NO_CHANGES;
     }
-    older?.close();
+    this.#older = older;
+    this.#handover = older === undefined ? undefined : new Handover(() => older.close());
+    const stream: ListenStream = new ListenStream(filter, this.#options, {
+      onChange: (change) => this.#onChange(stream, change),
+      onEnd: () => this.#onEnd(stream),
+    });
+    let honoured: ChangeFilter;
+    try {
+      honoured = await stream.acknowledged;
+    } catch (error) {
+      this.#handover = undefined;
+      throw error;
+    }
+    this.#stream = stream;
+    this.#handover?.begin();
+    if (this.#closed) this.close();
+    else if (stream.ended) this.#onEnd(stream);
     return honoured;
   }
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#handover?.end();
     this.#stream?.close();
   }
 
-  #ended(stream: ListenStream): void {
-    if (this.#stream !== stream || this.#closed || isEmpty(this.#wanted)) return;
-    this.#timer = setTimeout(async () => {
-      try {
-        await this.apply(this.#wanted);
-        this.#pauseMs = FIRST_PAUSE_MS;
-        this.#listener.onGap();
-      } catch {
-        this.#ended(stream);
-      }
-    }, this.#pauseMs).unref();
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+  #onChange(stream: ListenStream, change: Change): void {
+    if (this.#handover?.isNews(subjectOf(change), stream === this.#older) !== false)
+      this.#listener.onChange(change);
   }
+
+  #onEnd(stream: ListenStream): void {
+    if (stream === this.#older) this.#handover?.end();
+    if (stream !== this.#stream || this.#closed) return;
+    this.#stream = undefined;
+    this.#listener.onDown();
+  }
+}
+
+interface ListenStreamEvents {
+  onChange(change: Change): void;
+  /** The stream has ended by itself. */
+  onEnd(): void;
 }
 
 /** One `subscriptions/listen` stream of a backend. */
 class ListenStream implements RpcListener {
   /** What the backend agreed to; rejected when it refuses, or does not acknowledge in time. */
   readonly acknowledged: Promise<ChangeFilter>;
+  /** It tells of nothing any more. */
+  ended = false;
   readonly #rpc: RpcCall;
-  readonly #onChange: (change: Change) => void;
+  readonly #events: ListenStreamEvents;
   #acknowledge!: (filter: ChangeFilter) => void;
-  #onEnd: (() => void) | undefined;
-  #ended = false;
 
-  constructor(open: ListenOpener, filter: ChangeFilter, onChange: (change: Change) => void, ackMs: number) {
-    this.#onChange = onChange;
+  constructor(
+    filter: ChangeFilter,
+    { open, failure, ackMs }: ModernUpstreamOptions,
+    events: ListenStreamEvents,
+  ) {
+    this.#events = events;
     this.#rpc = open(new Rope().push(filterText(filter)), this);
     this.acknowledged = new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -147,24 +165,17 @@ class ListenStream implements RpcListener {
       };
       this.#rpc.reply.then((reply) => {
         clearTimeout(timer);
-        const said =
-          reply.kind === 'answer' && reply.frame.type === 'error' ? `: ${reply.frame.message}` : '';
-        reject(badGateway(`the backend refused or ended the subscription${said}`));
-        this.#ended = true;
-        this.#onEnd?.();
+        const closed = this.ended;
+        this.ended = true;
+        reject(isRefusal(reply) ? failure(reply) : badGateway('the backend ended the subscription'));
+        if (!closed) events.onEnd();
       });
     });
     this.acknowledged.catch(() => {});
   }
 
-  /** Calls `listener` when the stream has ended by itself. */
-  onEnd(listener: () => void): void {
-    this.#onEnd = listener;
-    if (this.#ended) listener();
-  }
-
   close(): void {
-    this.#onEnd = undefined;
+    this.ended = true;
     this.#rpc.abort('nobody listens any more');
   }
 
@@ -176,8 +187,12 @@ class ListenStream implements RpcListener {
         params === undefined ? undefined : getMember(bytes, params, 'notifications'),
       );
       this.#acknowledge(typeof filter === 'string' ? NO_CHANGES : filter);
-    } else if (isChange(method)) this.#onChange(changeOf(frame));
+    } else if (isChange(method)) this.#events.onChange(changeOf(frame));
   }
 
   onRequest(): void {}
+}
+
+function isRefusal(reply: RpcReply): boolean {
+  return reply.kind !== 'answer' || reply.frame.type === 'error';
 }

@@ -22,11 +22,10 @@ import {
 import type { Answer } from '../../transports/answer.js';
 import type { HttpCall } from '../../transports/inbound-call.js';
 import type { Inbound } from '../era.js';
-import { readFilter } from './changes.js';
 import { type Envelope, mismatch, type Refusal, readEnvelope } from './envelope.js';
 import { InteractiveCall, type Waiter } from './interactive.js';
 import { ListedTools } from './listed-tools.js';
-import { Listening, listenEnd } from './listen.js';
+import { Listening, listenEnd, wantedFilter } from './listen.js';
 import { ENVELOPE_KEYS, META, MODERN_VERSION, MODERN_VERSIONS } from './names.js';
 import { writeOutcome } from './outcome.js';
 import { ParkingLot, type ParkingOptions } from './parking.js';
@@ -185,18 +184,15 @@ export class ModernInbound implements Inbound {
     frame: RequestFrame,
     exchange: Exchange,
   ): Promise<Outcome> {
-    const { bytes, params } = frame;
-    const filter = readFilter(
-      bytes,
-      params === undefined ? undefined : getMember(bytes, params, 'notifications'),
-    );
+    const filter = wantedFilter(frame);
     if (typeof filter === 'string')
       return ownError({ code: CODE.invalidParams, message: filter, status: 400 });
-    if ((await eraOf(route, exchange.caller)) === 'modern') {
-      call.answer.openStream();
-      return route.run(exchange);
+    if (!call.answer.takesEvents) {
+      const message = 'Not Acceptable: the client must accept text/event-stream';
+      return ownError({ code: CODE.server, message, status: 406 });
     }
-    const listening = new Listening(exchange, call.answer);
+    if ((await eraOf(route, exchange.caller)) === 'modern') return route.run(exchange);
+    const listening = new Listening(exchange, call.answer, filter);
     return route.follow(exchange, filter, listening, (honoured) => listening.acknowledge(honoured));
   }
 

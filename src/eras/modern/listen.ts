@@ -1,13 +1,31 @@
-import { type Change, type ChangeFilter, changeNotification, isEmpty } from '../../exchange/changes.js';
+import {
+  type Change,
+  type ChangeFilter,
+  changeNotification,
+  isEmpty,
+  matches,
+  subjectOf,
+} from '../../exchange/changes.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { Subscriber } from '../../exchange/hub.js';
-import { type RequestId, Rope, resultRope } from '../../jsonrpc/index.js';
+import { getMember, type RequestFrame, type RequestId, Rope, resultRope } from '../../jsonrpc/index.js';
 import type { Answer } from '../../transports/answer.js';
-import { filterText } from './changes.js';
+import { filterText, readFilter } from './changes.js';
 import { META } from './names.js';
 
+/** Resources in one filter. */
+const MAX_RESOURCES = 1_000;
 /** Changes that may come before the acknowledgement is out. */
-const MAX_EARLY = 1_000;
+const MAX_EARLY = 2_000;
+
+/** The filter of a `subscriptions/listen` request, or what is wrong with it. */
+export function wantedFilter({ bytes, params }: RequestFrame): ChangeFilter | string {
+  const node = params === undefined ? undefined : getMember(bytes, params, 'notifications');
+  const filter = readFilter(bytes, node);
+  return typeof filter === 'string' || filter.resources.size <= MAX_RESOURCES
+    ? filter
+    : `params.notifications.resourceSubscriptions must not hold more than ${MAX_RESOURCES}`;
+}
 
 /**
  * The stream of one `subscriptions/listen` request on a backend of another era (basic/patterns/subscriptions): the
@@ -16,39 +34,51 @@ const MAX_EARLY = 1_000;
 export class Listening implements Subscriber {
   readonly #exchange: Exchange;
   readonly #answer: Answer;
+  readonly #wanted: ChangeFilter;
   readonly #tag: ReadonlyMap<string, string>;
-  #early: Change[] | undefined = [];
+  /** Until the acknowledgement: what is to be told after it. */
+  #early: Map<string, Change> | undefined = new Map();
 
-  constructor(exchange: Exchange, answer: Answer) {
+  constructor(exchange: Exchange, answer: Answer, wanted: ChangeFilter) {
     this.#exchange = exchange;
     this.#answer = answer;
+    this.#wanted = wanted;
     this.#tag = new Map([[META.subscriptionId, exchange.request.id]]);
   }
 
-  /** Tells what of the filter is really heard of; nothing at all ends the subscription at once. */
+  /**
+   * Tells what of the filter the backend agreed to. A list may be told of all the same, as servers do that do not
+   * declare it; where nothing can come at all, the subscription ends at once.
+   */
   acknowledge(honoured: ChangeFilter): void {
     const { id } = this.#exchange.request;
     const params = `{"_meta":{"${META.subscriptionId}":${id}},"notifications":${filterText(honoured)}}`;
-    this.#answer.openStream();
     this.#answer.event(
       new Rope().push(
         `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":${params}}`,
       ),
     );
-    const early = this.#early ?? [];
+    const early = this.#early ?? new Map<string, Change>();
     this.#early = undefined;
-    for (const change of early) this.onChange(change);
-    if (isEmpty(honoured)) this.#exchange.cancel('nothing of the filter can be heard of');
+    const heard = { lists: this.#wanted.lists, resources: honoured.resources };
+    for (const change of early.values()) if (matches(heard, change)) this.onChange(change);
+    if (isEmpty(heard)) this.#exchange.cancel('nothing of the filter can be heard of');
   }
 
   onChange(change: Change): void {
     if (this.#early !== undefined) {
-      if (this.#early.length < MAX_EARLY) this.#early.push(change);
+      this.#early.set(subjectOf(change), change);
+      if (this.#early.size > MAX_EARLY) this.#exchange.cancel('too much changes at once');
       return;
     }
     // A reader that does not keep up is told that the subscription is over: it knows then that it missed something.
     if (!this.#answer.event(changeNotification(change, this.#tag)))
       this.#exchange.cancel('the client reads too slowly');
+  }
+
+  /** The client may ask again, and learns what is still to be heard. */
+  onNarrowed(): void {
+    this.#exchange.cancel('the backend does not tell of all that it agreed to any more');
   }
 }
 

@@ -3,7 +3,7 @@ import { type Change, type ChangeFilter, changeOf, isChange, LIST_CHANGES } from
 import { badGateway, CODE, cancelled, ExchangeError } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
-import type { Subscriber, Subscription } from '../../exchange/hub.js';
+import type { Hub, Subscriber, Subscription } from '../../exchange/hub.js';
 import { Hubs } from '../../exchange/hubs.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
 import { backendError, type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
@@ -31,7 +31,7 @@ import { ModernAffinity } from './affinity.js';
 import { ModernUpstream } from './changes.js';
 import { META, MODERN_CODE, NAMED_BY, REMOVED_METHODS } from './names.js';
 import { paramHeaderValues, UnsendableArgument } from './param-headers.js';
-import { failureOf, namesOwnVersion, rejectWrongEra } from './refusals.js';
+import { failureOf, namesOwnVersion, subscriptionFailure, wrongEraOf } from './refusals.js';
 import { ModernRequests, type RequestsOptions } from './requests.js';
 import { resultOutcome, resultTypeOf, validTtl } from './results.js';
 import { Rounds, RoundsFailed } from './rounds.js';
@@ -148,13 +148,7 @@ export class ModernOutbound implements Outbound {
   }
 
   subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
-    const { discoverMs } = this.#options;
-    const hub = this.#hubs.get(
-      toolKey(caller),
-      (listener) =>
-        new ModernUpstream((wanted, rpc) => this.#requests.listen(caller, wanted, rpc), listener, discoverMs),
-    );
-    return hub.subscribe(filter, subscriber);
+    return this.#hub(caller).subscribe(filter, subscriber);
   }
 
   async close(): Promise<void> {
@@ -164,6 +158,17 @@ export class ModernOutbound implements Outbound {
   #onChange(change: Change): void {
     if (change.method === LIST_CHANGES.toolsListChanged) this.#tools.clear();
     this.#options.onChange(change);
+  }
+
+  #hub(caller: Caller): Hub {
+    return this.#hubs.get(toolKey(caller), caller, (listener, latest) => {
+      const options = {
+        open: (wanted: Rope, rpc: RpcListener) => this.#requests.listen(latest(), wanted, rpc),
+        failure: (reply: RpcReply) => subscriptionFailure(this.#options.name, reply),
+        ackMs: this.#options.discoverMs,
+      };
+      return new ModernUpstream(options, listener);
+    });
   }
 
   /**
@@ -207,12 +212,11 @@ export class ModernOutbound implements Outbound {
   #affinity(client: ClientSession, caller: Caller): ModernAffinity {
     if (client.affinity instanceof ModernAffinity) {
       client.affinity.touch(caller);
+      this.#hubs.touch(toolKey(caller), caller);
       return client.affinity;
     }
     void client.affinity?.end();
-    const affinity = new ModernAffinity(client, caller, (who, filter, subscriber) =>
-      this.subscribe(who, filter, subscriber),
-    );
+    const affinity = new ModernAffinity(client, caller, (who, subscriber) => this.#hub(who).join(subscriber));
     client.affinity = affinity;
     return affinity;
   }
@@ -272,7 +276,8 @@ export class ModernOutbound implements Outbound {
       this.#options.onCannotAsk();
       return outcome;
     }
-    rejectWrongEra(this.#options.name, frame, status, outcome);
+    const wrongEra = wrongEraOf(this.#options.name, frame, status, outcome);
+    if (wrongEra !== undefined) throw wrongEra;
     if (
       !sameEra &&
       (frame.code === MODERN_CODE.headerMismatch || frame.code === MODERN_CODE.unsupportedVersion)

@@ -1,8 +1,8 @@
 import { MAY_ASK } from '../../exchange/asking.js';
 import { CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
+import type { Kept } from '../../exchange/kept.js';
 import { type ErrorOutcome, errorObject, type Outcome, type ResultOutcome } from '../../exchange/outcome.js';
-import type { Kept } from '../../exchange/result-cache.js';
 import { errorObjectRope, errorRope, Rope, resultRope, writeObject } from '../../jsonrpc/index.js';
 import { checkResult, dressError, dressResult } from './codec.js';
 import type { Waiter } from './interactive.js';

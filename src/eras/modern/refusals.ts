@@ -1,7 +1,7 @@
-import { badGateway, CODE } from '../../exchange/errors.js';
+import { badGateway, CODE, ExchangeError } from '../../exchange/errors.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
 import { WrongEra } from '../../exchange/outbound.js';
-import type { ErrorOutcome } from '../../exchange/outcome.js';
+import { backendError, type ErrorOutcome } from '../../exchange/outcome.js';
 import { type ErrorFrame, elementsOf, getMember, stringOf, textOf } from '../../jsonrpc/index.js';
 import { noAnswerError } from '../../transports/no-answer.js';
 import type { RpcReply } from '../../transports/rpc-call.js';
@@ -30,27 +30,26 @@ export function namesOwnVersion(reply: RpcReply): boolean {
 /**
  * A 4xx with a code that the modern era does not use for refusals, or -32022 that names other revisions: the backend
  * may have been replaced, or mean what it says.
- * @throws WrongEra
  */
-export function rejectWrongEra(
+export function wrongEraOf(
   name: string,
   frame: ErrorFrame,
   status: number,
   outcome?: ErrorOutcome,
-): void {
+): WrongEra | undefined {
   const { code, message, bytes, data } = frame;
-  if (status < 400 || status >= 500) return;
+  if (status < 400 || status >= 500) return undefined;
   if (code === MODERN_CODE.unsupportedVersion) {
     const supported = data === undefined ? undefined : getMember(bytes, data, 'supported');
     if (supported !== undefined && !textOf(bytes, supported).includes(MODERN_VERSION)) {
-      throw new WrongEra(`${name} does not support ${MODERN_VERSION} any more`);
+      return new WrongEra(`${name} does not support ${MODERN_VERSION} any more`);
     }
   }
-  if (MODERN_REFUSALS.has(code)) return;
+  if (MODERN_REFUSALS.has(code)) return undefined;
   // In these words it would make a modern client fall back as well.
   const certain = /session|not initialized|unsupported protocol version/i.test(message);
   const what = `${name} answered HTTP ${status} ${code}: ${message}`;
-  throw new WrongEra(what, certain ? undefined : outcome);
+  return new WrongEra(what, certain ? undefined : outcome);
 }
 
 /** What a reply that is no result means where a result is needed. */
@@ -59,7 +58,9 @@ export function failureOf(name: string, reply: RpcReply): Error {
   const text = reply.kind === 'no-answer' ? reply.text : (reply.frame as ErrorFrame).message;
   const forClient = refusalForClient(reply.status, reply.headers, text);
   if (forClient !== undefined) return forClient;
-  if (reply.kind === 'answer') rejectWrongEra(name, reply.frame as ErrorFrame, reply.status);
+  const wrongEra =
+    reply.kind === 'answer' ? wrongEraOf(name, reply.frame as ErrorFrame, reply.status) : undefined;
+  if (wrongEra !== undefined) return wrongEra;
   if (reply.kind === 'no-answer') {
     if (reply.status >= 400 && reply.status < 500) {
       return new WrongEra(`${name} answered HTTP ${reply.status}: ${text.slice(0, 200)}`);
@@ -67,4 +68,16 @@ export function failureOf(name: string, reply: RpcReply): Error {
     return noAnswerError(name, reply);
   }
   return badGateway(`${name}: ${text}`);
+}
+
+/** What a reply means to whoever wanted to be told of changes. */
+export function subscriptionFailure(name: string, reply: RpcReply): Error {
+  if (reply.kind !== 'answer' || reply.frame.type === 'result') return failureOf(name, reply);
+  const { frame, status, headers } = reply;
+  const outcome = backendError(frame, status, 'none');
+  return (
+    refusalForClient(status, headers, frame.message, outcome) ??
+    wrongEraOf(name, frame, status, outcome) ??
+    new ExchangeError(outcome)
+  );
 }

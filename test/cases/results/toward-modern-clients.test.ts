@@ -117,12 +117,12 @@ describe.each([
   test('that ends a subscription is complete, and names the subscription', async () => {
     const { messages, json, status } = await rig.call(
       'subscriptions/listen',
-      { notifications: { toolsListChanged: true, resourceSubscriptions: ['a:b'] } },
+      { notifications: { resourceSubscriptions: ['a:b'] } },
       { id: 's1' },
     );
     const subscription = { 'io.modelcontextprotocol/subscriptionId': 's1' };
     expect(status).toBe(200);
-    // The server promises nothing of the kind, so nothing is honoured, and there is nothing to wait for.
+    // The server takes no subscriptions, so nothing is honoured, and there is nothing to wait for.
     expect(messages).toEqual([
       {
         jsonrpc: '2.0',

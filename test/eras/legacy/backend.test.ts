@@ -15,7 +15,7 @@ const backend = () => new LegacyBackend('b', undefined as never, undefined as ne
 test('that a backend has no stream is believed for some minutes: it may be replaced by one that has', () => {
   const it = backend();
   expect(it.hasNoFeed).toBe(false);
-  it.noteNoFeed();
+  it.noteFeed(false);
   expect(it.hasNoFeed).toBe(true);
   vi.advanceTimersByTime(9 * MINUTE_MS);
   expect(it.hasNoFeed).toBe(true);
