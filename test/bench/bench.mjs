@@ -1,6 +1,6 @@
 // npm run bench: what the gateway costs, against a bare pipe and against @fastify/http-proxy, in one run.
 //
-//   --quick   about a minute instead of five, with wider error bars
+//   --quick   about two minutes instead of eight, with wider error bars
 //   --json    the report as JSON
 //   --check   exit code 1 when a target is missed or could not be measured
 //
@@ -8,16 +8,31 @@
 
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { measureCachedLists } from './cached-lists.mjs';
 import { CELLS, isBuilt, startGateway } from './gateway.mjs';
 import { measureIdle } from './idle.mjs';
-import { forkServer } from './processes.mjs';
-import { formatReport, HTTP_PROXY, makeReport, PIPE } from './report.mjs';
+import { measureListeners } from './listeners.mjs';
+import { end, forkServer } from './processes.mjs';
+import { HTTP_PROXY, makeReport, PIPE } from './report.mjs';
 import { alternate, warmUp } from './rounds.mjs';
+import { formatReport } from './tables.mjs';
 
 // It takes some 25,000 requests until the compiler has come to rest; until then a request costs up to three times as much.
 const PLANS = {
-  full: { warmUpMs: 8000, rounds: 60, idle: { sessions: 10_000, rounds: 30, warmUpMs: 1500 } },
-  quick: { warmUpMs: 3000, rounds: 10, idle: { sessions: 2000, rounds: 6, warmUpMs: 500 } },
+  full: {
+    warmUpMs: 8000,
+    rounds: 60,
+    idle: { sessions: 10_000, rounds: 30, warmUpMs: 1500 },
+    lists: { rounds: 40, warmUpMs: 6000 },
+    listeners: { streams: 5000, changes: 20, stalled: { rounds: 4 } },
+  },
+  quick: {
+    warmUpMs: 3000,
+    rounds: 10,
+    idle: { sessions: 2000, rounds: 6, warmUpMs: 500 },
+    lists: { rounds: 8, warmUpMs: 2000 },
+    listeners: { streams: 500, changes: 10, stalled: { rounds: 1 } },
+  },
 };
 
 const { values: flags } = parseArgs({
@@ -44,7 +59,15 @@ async function start() {
 const { backend, subjects } = await start();
 for (const subject of subjects) await warmUp(subject, plan.warmUpMs);
 const results = await alternate(subjects, plan.rounds);
-const idle = isBuilt() ? await measureIdle(backend.origin, plan.idle) : undefined;
+// What was measured makes room for what comes next.
+await Promise.all(subjects.map(({ child }) => end(child)));
+const more = isBuilt()
+  ? {
+      idle: await measureIdle(backend.origin, plan.idle),
+      lists: await measureCachedLists(plan.lists),
+      listeners: await measureListeners(plan.listeners),
+    }
+  : {};
 
 const machine = {
   date: new Date().toISOString().slice(0, 10),
@@ -52,7 +75,7 @@ const machine = {
   cores: `${availableParallelism()} cores`,
   node: `Node ${process.version}`,
 };
-const report = makeReport(machine, results, idle);
+const report = makeReport(machine, results, more);
 console.log(flags.json ? JSON.stringify(report, undefined, 2) : formatReport(report));
 if (!isBuilt())
   console.error('\nEragate was not measured: dist/main.js is missing, run `npm run build` first.');

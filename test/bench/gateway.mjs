@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { startNode } from './processes.mjs';
+import { ask, startNode } from './processes.mjs';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const HEAP_HOOK = new URL('heap-hook.mjs', import.meta.url).href;
@@ -35,17 +35,14 @@ async function freePort() {
   return port;
 }
 
-function configFile(port, backend, sessions) {
-  const route = (path, era) => ({ path, backend: { url: `${backend}/mcp`, era } });
-  const config = {
-    listen: { host: '127.0.0.1', port },
-    log: { level: 'info' },
-    limits: { sessions },
-    routes: [route('/legacy', 'legacy'), route('/modern', 'modern')],
-  };
+/** A route of the configuration; `extra` are more of its keys. */
+export const route = (path, url, era, extra) => ({ path, backend: { url, era }, ...extra });
+
+function configFile(port, limits, routes) {
+  const listen = { host: '127.0.0.1', port };
   const file = join(folder, `${port}.yaml`);
   // JSON is YAML.
-  writeFileSync(file, JSON.stringify(config));
+  writeFileSync(file, JSON.stringify({ listen, log: { level: 'info' }, limits, routes }));
   return file;
 }
 
@@ -61,20 +58,18 @@ async function untilHealthy(child, origin) {
 }
 
 /**
- * Starts a gateway in front of `backend` (an origin) that admits so many legacy `sessions`, by default the product's
- * own limit. With `heap`, the result has `heapBytes()`, the bytes in use after a garbage collection.
+ * Starts a gateway in front of `backend` (an origin), with the routes of the cells and the product's own limits unless
+ * `routes` and `limits` say otherwise. With `heap`, the result has `heapBytes()`, the bytes in use after a garbage
+ * collection.
  */
-export async function startGateway(backend, { sessions = 10_000, heap = false } = {}) {
+export async function startGateway(backend, { limits = {}, routes, heap = false } = {}) {
   const port = await freePort();
   const flags = heap ? ['--expose-gc', '--import', HEAP_HOOK] : [];
-  const serve = [MAIN, 'serve', '--config', configFile(port, backend, sessions)];
+  const cells = [route('/legacy', `${backend}/mcp`, 'legacy'), route('/modern', `${backend}/mcp`, 'modern')];
+  const serve = [MAIN, 'serve', '--config', configFile(port, limits, routes ?? cells)];
   const child = startNode([...flags, ...serve], { ipc: heap });
   const origin = `http://127.0.0.1:${port}`;
   await untilHealthy(child, origin);
-  const heapBytes = async () => {
-    child.send('heap');
-    const [answer] = await once(child, 'message');
-    return answer.heapBytes;
-  };
+  const heapBytes = async () => (await ask(child, 'heap')).heapBytes;
   return { child, pid: child.pid, origin, heapBytes };
 }

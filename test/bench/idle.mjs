@@ -12,7 +12,8 @@ const CALL_CELLS = ['LL', 'ML'];
 // Connections of the load before and the timers on them should be gone when memory is read.
 const SETTLE_MS = 1000;
 
-async function memory(gateway) {
+/** Bytes that a gateway started with `heap` has in use, on its heap and resident. */
+export async function memory(gateway) {
   await delay(SETTLE_MS);
   return { heap: await gateway.heapBytes(), rss: rssBytes(gateway.pid) };
 }
@@ -39,9 +40,9 @@ async function fill(gateway, sessions) {
  * CPU microseconds per request.
  */
 export async function measureIdle(backend, { sessions, rounds, warmUpMs }) {
-  const limit = sessions * SESSION_CELLS.length + 1000;
-  const empty = await startGateway(backend, { sessions: limit, heap: true });
-  const full = await startGateway(backend, { sessions: limit, heap: true });
+  const limits = { sessions: sessions * SESSION_CELLS.length + 1000 };
+  const empty = await startGateway(backend, { limits, heap: true });
+  const full = await startGateway(backend, { limits, heap: true });
   const callers = (gateway, suffix) =>
     CALL_CELLS.map((name) => ({ ...gateway, ...CELLS[name], name: `${name} ${suffix}` }));
   const subjects = [...callers(empty, 'empty'), ...callers(full, 'full')];

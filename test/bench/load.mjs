@@ -1,4 +1,4 @@
-// The load generator: a closed loop of tools/call, one request in flight per connection, undici without pipelining.
+// The load generator: a closed loop of one request, one request in flight per connection, undici without pipelining.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
@@ -78,20 +78,21 @@ class Call {
   }
 }
 
-function checkFrame(text, id, era) {
+function checkFrame(text, id, era, fits) {
   const frame = JSON.parse(text);
-  const fits = frame.id === id && frame.result?.content?.[0]?.type === 'text';
   const stamped = frame.result?.resultType === 'complete';
-  if (!fits || stamped !== (era === 'modern')) throw new Error(`not the answer to call ${id}: ${text}`);
+  if (frame.id !== id || !fits(frame.result) || stamped !== (era === 'modern'))
+    throw new Error(`not the answer to request ${id}: ${text}`);
 }
 
 /**
- * Calls the tool for `leadInMs` and then for `measureMs`; `probe` (a function without arguments) is read at both ends of
- * the measured time. `pool` comes from `openPool`. Legacy callers need `sessions`, one for each connection.
- * Returns `{ requests, seconds, latencies, before, after }`; latencies in ms, sorted. Throws on any answer but the tool's.
+ * Sends `request`, a call of the tool by default, for `leadInMs` and then for `measureMs`; `probe` (a function without
+ * arguments) is read at both ends of the measured time. `pool` comes from `openPool`. Legacy callers need `sessions`, one
+ * for each connection.
+ * Returns `{ requests, seconds, latencies, before, after }`; latencies in ms, sorted. Throws on any other answer.
  */
-export async function callTool({ pool, path, era, sessions, leadInMs, measureMs, probe }) {
-  const { headers, body } = TOOL_CALL[era];
+export async function load({ pool, path, era, request = TOOL_CALL, sessions, leadInMs, measureMs, probe }) {
+  const { headers, body, fits } = request[era];
   const latencies = [];
   let measuring = false;
   let running = true;
@@ -108,8 +109,8 @@ export async function callTool({ pool, path, era, sessions, leadInMs, measureMs,
         const done = (error, status, chunks) => {
           try {
             if (error) throw error;
-            if (status !== 200) throw new Error(`tools/call: HTTP ${status} ${Buffer.concat(chunks)}`);
-            if (id % CHECK_EVERY === 1) checkFrame(Buffer.concat(chunks).toString(), id, era);
+            if (status !== 200) throw new Error(`HTTP ${status} ${Buffer.concat(chunks)}`);
+            if (id % CHECK_EVERY === 1) checkFrame(Buffer.concat(chunks).toString(), id, era, fits);
           } catch (problem) {
             failure ??= problem;
             running = false;

@@ -24,7 +24,7 @@ const modernMeta = {
   'io.modelcontextprotocol/clientInfo': clientInfo,
   'io.modelcontextprotocol/clientCapabilities': {},
 };
-const modernResultMeta = { 'io.modelcontextprotocol/serverInfo': serverInfo };
+export const modernResultMeta = { 'io.modelcontextprotocol/serverInfo': serverInfo };
 const cacheable = { ttlMs: 60_000, cacheScope: 'public' };
 
 const ACCEPT = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
@@ -41,30 +41,38 @@ function template(request) {
   return (id) => Buffer.from(head + id + tail);
 }
 
-const call = (meta) =>
-  padded((text) => ({
-    jsonrpc: '2.0',
-    id: 0,
-    method: 'tools/call',
-    params: { name: TOOL, arguments: { text }, ...(meta && { _meta: meta }) },
-  }));
-
-/** `tools/call` by era: the headers a client of that era sends and its body for a request id. */
-export const TOOL_CALL = {
-  legacy: {
-    headers: { ...ACCEPT, 'mcp-protocol-version': LEGACY_REVISION },
-    body: template(call(undefined)),
-  },
-  modern: {
-    headers: {
-      ...ACCEPT,
-      'mcp-protocol-version': MODERN_REVISION,
-      'mcp-method': 'tools/call',
-      'mcp-name': TOOL,
+/**
+ * A request by era, as the load generator sends it: the headers of a client of that era, the body for a request id, and
+ * `fits`, which tells whether a result is the one to expect. `frame(meta)` gives the request, `name` is what it names.
+ */
+export function clientRequest(frame, fits, name) {
+  const { method } = frame(undefined);
+  const routing = { 'mcp-method': method, ...(name && { 'mcp-name': name }) };
+  return {
+    legacy: {
+      headers: { ...ACCEPT, 'mcp-protocol-version': LEGACY_REVISION },
+      body: template(frame(undefined)),
+      fits,
     },
-    body: template(call(modernMeta)),
-  },
-};
+    modern: {
+      headers: { ...ACCEPT, 'mcp-protocol-version': MODERN_REVISION, ...routing },
+      body: template(frame(modernMeta)),
+      fits,
+    },
+  };
+}
+
+export const TOOL_CALL = clientRequest(
+  (meta) =>
+    padded((text) => ({
+      jsonrpc: '2.0',
+      id: 0,
+      method: 'tools/call',
+      params: { name: TOOL, arguments: { text }, ...(meta && { _meta: meta }) },
+    })),
+  (result) => result?.content?.[0]?.type === 'text',
+  TOOL,
+);
 
 export const HANDSHAKE = {
   initialize: {

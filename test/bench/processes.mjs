@@ -39,7 +39,13 @@ export function rssBytes(pid) {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]) * 1024;
 }
 
-/** Forks a server of this folder, one that uses `reportListening`. Returns `{ pid, origin }`. */
+/** Descriptors that this process and its children may have open. Node raises the soft limit to the hard one. */
+export function openFilesLimit() {
+  const limit = /^Max open files\s+(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1'))[1];
+  return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit);
+}
+
+/** Forks a server of this folder, one that uses `reportListening`. Returns `{ child, pid, origin }`. */
 export async function forkServer(file, ...args) {
   const child = keep(fork(fileURLToPath(new URL(file, import.meta.url)), args, { env }));
   const ended = once(child, 'exit').then(([code]) => {
@@ -47,7 +53,14 @@ export async function forkServer(file, ...args) {
   });
   const [{ port }] = await Promise.race([once(child, 'message'), ended]);
   ended.catch(() => {});
-  return { pid: child.pid, origin: `http://127.0.0.1:${port}` };
+  return { child, pid: child.pid, origin: `http://127.0.0.1:${port}` };
+}
+
+/** Sends a message to a child and gives its answer. */
+export async function ask(child, message) {
+  child.send(message);
+  const [answer] = await once(child, 'message');
+  return answer;
 }
 
 /** Starts `node` with its standard output thrown away, and with an IPC channel when asked for. */

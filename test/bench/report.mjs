@@ -1,4 +1,4 @@
-// From rounds to figures, from figures to targets, and both to a table.
+// From rounds to figures and from figures to targets.
 
 import { cpuRatio, median, undisturbedCpu } from './rounds.mjs';
 
@@ -10,6 +10,13 @@ const MIB = 1024 * 1024;
 // "Does not change" within the noise of two processes that do the same.
 const UNCHANGED = 1.15;
 
+const LISTS = ['ML, kept by configuration', 'MM, kept by a public hint', 'MM, kept by a private hint'];
+
+/** The larger of both: what was resident already and free takes in some of what is added to the heap. */
+function streamKiB(listeners, cell) {
+  return listeners && Math.max(listeners.cells[cell].heap, listeners.cells[cell].rss) / 1024;
+}
+
 /** What the project promises: a name, the highest value allowed, and where the value stands in a report. */
 const TARGETS = [
   ['ML, CPU against the pipe', 1.5, ({ proxies }) => proxies.ML?.vsPipe],
@@ -19,6 +26,15 @@ const TARGETS = [
   ['heap of an idle LM session, KiB', 2, ({ idle }) => idle && idle.memory.LM.heap / 1024],
   ['LL, CPU with idle sessions against without', UNCHANGED, ({ idle }) => idle?.cpu.LL.ratio],
   ['ML, CPU with idle sessions against without', UNCHANGED, ({ idle }) => idle?.cpu.ML.ratio],
+  ...LISTS.map((name) => [
+    `tools/list, ${name}, CPU against the pipe`,
+    0.9,
+    ({ lists }) => lists?.cpu[name].ratio,
+  ]),
+  ['memory of a listen stream (ML), KiB', 30, ({ listeners }) => streamKiB(listeners, 'ML')],
+  ['memory of a GET stream (LM), KiB', 30, ({ listeners }) => streamKiB(listeners, 'LM')],
+  ['ML, time beside a stalled listener', 2, ({ listeners }) => listeners?.cells.ML.stalled.ratio],
+  ['LM, time beside a stalled listener', 2, ({ listeners }) => listeners?.cells.LM.stalled.ratio],
 ];
 
 function figures(results, name) {
@@ -36,72 +52,17 @@ function figures(results, name) {
   };
 }
 
-/** The report of a run, as `--json` prints it; `idle` is undefined where there was no gateway to measure. */
-export function makeReport(machine, results, idle) {
+/**
+ * The report of a run, as `--json` prints it; `idle`, `lists` and `listeners` are undefined where there was no gateway to
+ * measure.
+ */
+export function makeReport(machine, results, { idle, lists, listeners } = {}) {
   const proxies = Object.fromEntries([...results.keys()].map((name) => [name, figures(results, name)]));
-  const report = { machine, rounds: results.get(PIPE).length, proxies, idle };
+  const report = { machine, rounds: results.get(PIPE).length, proxies, idle, lists, listeners };
   const targets = TARGETS.map(([name, limit, read]) => {
     const value = read(report);
     // A figure that is missing is a target that is missed.
     return { name, limit, value, met: value <= limit };
   });
   return { ...report, targets };
-}
-
-function table(rows) {
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  const line = (row) =>
-    row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join('  ');
-  return rows.map(line).join('\n');
-}
-
-const fixed = (digits) => (value) => (value === undefined ? '-' : value.toFixed(digits));
-const [whole, one, two] = [0, 1, 2].map(fixed);
-
-const COLUMNS = [
-  ['CPU us/request', ({ cpuMicros }) => one(cpuMicros)],
-  ['(median)', ({ cpuMedianMicros }) => `(${one(cpuMedianMicros)})`],
-  ['vs pipe', ({ vsPipe }) => two(vsPipe)],
-  ['vs http-proxy', ({ vsHttpProxy }) => two(vsHttpProxy)],
-  ['requests/s', ({ perSecond }) => whole(perSecond)],
-  ['p50 ms', ({ p50Ms }) => two(p50Ms)],
-  ['p99 ms', ({ p99Ms }) => two(p99Ms)],
-  ['RSS MiB', ({ rssMiB }) => whole(rssMiB)],
-];
-
-function idleTable({ sessions, memory, cpu }) {
-  const memoryRows = Object.entries(memory).map(([cell, { heap, rss }]) => [cell, whole(heap), whole(rss)]);
-  const cpuRows = Object.entries(cpu).map(([cell, figure]) => [
-    cell,
-    one(figure.without),
-    one(figure.with),
-    two(figure.ratio),
-  ]);
-  return [
-    `Idle legacy sessions, ${sessions} on each route`,
-    table([['', 'heap bytes/session', 'RSS bytes/session'], ...memoryRows]),
-    table([['', 'CPU us/request without', 'with', 'ratio'], ...cpuRows]),
-  ].join('\n\n');
-}
-
-function targetTable(targets) {
-  const rows = targets.map(({ name, limit, value, met }) => [
-    name,
-    `<= ${limit}`,
-    two(value),
-    value === undefined ? 'not measured' : met ? 'met' : 'MISSED',
-  ]);
-  return `Targets\n\n${table([['', 'target', 'value', ''], ...rows])}`;
-}
-
-/** The report as text. */
-export function formatReport({ machine, rounds, proxies, idle, targets }) {
-  const head = `tools/call, ${rounds} alternating rounds; CPU: lowest decile, all else: medians; ${Object.values(machine).join(', ')}`;
-  const name = (key) => (key.length === 2 ? `Eragate ${key}` : key);
-  const rows = Object.entries(proxies).map(([key, figure]) => [
-    name(key),
-    ...COLUMNS.map(([, format]) => format(figure)),
-  ]);
-  const main = table([['', ...COLUMNS.map(([title]) => title)], ...rows]);
-  return [head, main, ...(idle ? [idleTable(idle)] : []), targetTable(targets)].join('\n\n');
 }

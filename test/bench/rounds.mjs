@@ -1,7 +1,7 @@
 // Alternating rounds. On a shared machine the CPU time of the same work wanders by tens of per cent within seconds, as
 // neighbours come and go in its caches. Many short rounds side by side see through that, one long measurement does not.
 
-import { CONNECTIONS, callTool, openPool, openSessions } from './load.mjs';
+import { CONNECTIONS, load, openPool, openSessions } from './load.mjs';
 import { cpuMicros, rssBytes } from './processes.mjs';
 
 // The lead-in lets the connections and the caches come back to speed.
@@ -14,17 +14,17 @@ export function quantile(values, q) {
 
 export const median = (values) => quantile(values, 0.5);
 
-/** Opens the sessions that a subject's callers need and calls long enough for the compiler to settle. */
+/** Opens the sessions that a subject's callers need and sends long enough for the compiler to settle. */
 export async function warmUp(subject, ms) {
   if (subject.era === 'legacy') {
     subject.sessions = await openSessions(subject.origin, subject.path, CONNECTIONS);
   }
   subject.pool ??= openPool(subject.origin);
-  await callTool({ ...subject, leadInMs: ms, measureMs: 0, probe: () => 0 });
+  await load({ ...subject, leadInMs: ms, measureMs: 0, probe: () => 0 });
 }
 
 async function round(subject) {
-  const { requests, seconds, latencies, before, after } = await callTool({
+  const { requests, seconds, latencies, before, after } = await load({
     ...subject,
     ...ROUND,
     probe: () => cpuMicros(subject.pid),
@@ -39,7 +39,7 @@ async function round(subject) {
 }
 
 /**
- * Measures subjects `{ name, pid, origin, path, era, sessions }` in `count` alternating rounds, every other one in
+ * Measures subjects `{ name, pid, origin, path, era, request, sessions }` in `count` alternating rounds, every other one in
  * reverse order. Returns a Map from name to its rounds: `cpu` in microseconds per request, `perSecond`, `p50` and `p99`
  * in ms, `rss` in bytes.
  */
