@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CLIENT_KINDS } from '../support/clients.js';
+import { startGateway } from '../support/gateway.js';
+import { startLegacyBackend } from '../support/misbehave.js';
 import { asking, startV1 } from '../support/peers/index.js';
-import { legacy } from '../support/raw.js';
+import { legacy, modern } from '../support/raw.js';
 import {
   ALL_CAPABILITIES,
   answerAll,
@@ -18,6 +20,32 @@ const { form, visit, sample, listRoots } = asking;
 
 /** With `via: 'session'` the server asks as `server.elicitInput()` and the like do: on the stream that the client GETs. */
 const ask = (...rounds: asking.Round[]) => ({ rounds, via: 'session' });
+
+test('a server that holds the head of its stream back delays the first call, and no other', async () => {
+  const backend = await startLegacyBackend({ on: { GET: () => undefined } });
+  const gateway = await startGateway({
+    '/mcp': { backend: { url: backend.url }, sessions: { isolation: 'call' } },
+  });
+  try {
+    const took: number[] = [];
+    for (let n = 0; n < 3; n += 1) {
+      const startedAt = performance.now();
+      const { json } = await modern(
+        gateway.url(),
+        'tools/call',
+        { name: 'echo' },
+        { capabilities: ALL_CAPABILITIES },
+      );
+      expect(json.result.resultType).toBe('complete');
+      took.push(performance.now() - startedAt);
+    }
+    expect(took[0]).toBeGreaterThan(900);
+    expect(Math.max(...took.slice(1))).toBeLessThan(700);
+  } finally {
+    await gateway.close();
+    await backend.close();
+  }
+});
 
 describe.each([
   ['', {}],

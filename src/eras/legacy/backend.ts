@@ -24,6 +24,8 @@ export class LegacyBackend {
   losses = new LossTable();
   /** Newest revision that the configuration allows. */
   newestAllowed: Revision = NEWEST_LEGACY;
+  /** The backend, or a proxy before it, sends nothing of a GET stream until something happens on it. */
+  holdsFeedBack = false;
   /** Whether the backend has a GET stream. */
   #feed: { readonly there: boolean; readonly until: number } | undefined;
   #lowered: { readonly revision: Revision; readonly until: number } | undefined;

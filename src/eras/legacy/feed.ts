@@ -48,6 +48,7 @@ export class BackendFeed implements AnswerSink {
   #wasOpen = false;
   /** Something may have been told meanwhile. */
   #missed = false;
+  #askedAt = 0;
   #openedAt = 0;
   #watch: { live: boolean } | undefined;
   readonly #opened: () => void;
@@ -66,7 +67,12 @@ export class BackendFeed implements AnswerSink {
     this.#onStray = onStray;
     let opened = (): void => {};
     this.settled = new Promise((resolve) => {
-      const timer = setTimeout(resolve, FIRST_ANSWER_MS);
+      const { backend } = session;
+      const late = (): void => {
+        backend.holdsFeedBack = true;
+        resolve();
+      };
+      const timer = setTimeout(late, backend.holdsFeedBack ? 0 : FIRST_ANSWER_MS);
       opened = () => {
         clearTimeout(timer);
         resolve();
@@ -80,6 +86,7 @@ export class BackendFeed implements AnswerSink {
     const headers = this.#session.getHeaders(this.#forwarded);
     if (this.#lastEventId !== undefined) headers.push('last-event-id', this.#lastEventId);
     this.#status = 0;
+    this.#askedAt = performance.now();
     this.#transfer = this.#session.backend.transport.send('GET', headers, undefined, this);
   }
 
@@ -113,6 +120,7 @@ export class BackendFeed implements AnswerSink {
     const isStream = /^\s*text\/event-stream\b/i.test(String(headers['content-type'] ?? ''));
     // Some servers have a page for whoever comes with a GET.
     this.#status = status === 200 && !isStream ? NO_STREAM : status;
+    if (performance.now() - this.#askedAt < FIRST_ANSWER_MS) this.#session.backend.holdsFeedBack = false;
     if (this.#status === 200) this.#begin();
   }
 
