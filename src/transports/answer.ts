@@ -19,7 +19,9 @@ export const NO_HEADERS: Headers = {};
 /** Above this, a reader counts as slow and the writer is asked to wait. */
 const SLOW_ABOVE_BYTES = 256 * 1024;
 /** Pieces of one message up to this size go out in one write. */
-const SINGLE_WRITE_UP_TO = 64 * 1024;
+const SINGLE_WRITE_UP_TO = 16 * 1024;
+/** A client that does not read an answer larger than this is cut off in the end. */
+const SMALL_UP_TO = 64 * 1024;
 
 const STREAM_HEADERS: Headers = {
   'content-type': 'text/event-stream',
@@ -143,7 +145,7 @@ export class Answer implements Ticking {
       this.#finish();
       writeRope(this.#res, sseEvent(message));
       this.#res.end();
-      if (message.byteLength > SINGLE_WRITE_UP_TO) cutOffUnread(this.#res);
+      if (message.byteLength > SMALL_UP_TO) cutOffUnread(this.#res);
       return;
     }
     this.#status = status;
@@ -156,7 +158,7 @@ export class Answer implements Ticking {
     else {
       writeRope(this.#res, message);
       this.#res.end();
-      cutOffUnread(this.#res);
+      if (message.byteLength > SMALL_UP_TO) cutOffUnread(this.#res);
     }
   }
 

@@ -115,7 +115,9 @@ export class ModernInbound implements Inbound {
     const exchange = this.#exchange(call, frame, envelope, interactive, kind === 'resumes');
     interactive.begin(exchange);
     const outcome = await this.#outcome(route, call, frame, exchange);
-    if (outcome.type === 'result' && frame.method === 'tools/list')
+    // A list that is served again was read when it came.
+    const fresh = exchange.notes.cache === undefined;
+    if (fresh && outcome.type === 'result' && frame.method === 'tools/list')
       this.#listed.note(route.path, call.principal, outcome);
     if (frame.method === LISTEN && exchange.cancelled !== undefined) {
       // The gateway ends the subscription, and says so in the proper way; a client that has left reads none of it.
