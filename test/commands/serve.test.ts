@@ -53,6 +53,7 @@ test('serve starts the gateway from the file and stays', async () => {
   expect(code).toBe(0);
   expect(createGateway).toHaveBeenCalledWith(expect.objectContaining({ keepAliveMs: 15_000 }), {
     log: expect.objectContaining({ level: 'info' }),
+    exchanges: expect.objectContaining({ level: 'info' }),
   });
   expect(close).not.toHaveBeenCalled();
   expect(exits).toEqual([]);

@@ -99,7 +99,7 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
             params: { progressToken, progress },
           };
           await write(`data: ${JSON.stringify(note)}\n\n`);
-          await sleep(150);
+          await sleep(200);
         }
         await write(`data: ${answered(step)}\n\n`);
         (compress ?? res).end();
@@ -110,10 +110,13 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
           const stream = await call('gzip, br', encoding);
           expect(stream.headers['content-encoding']).toBeUndefined();
           expect(stream.headers['content-length']).toBeUndefined();
+          const held: number[] = [];
           for (let i = 0; i < 5; i++) {
             await stream.next();
-            expect(performance.now() - (sentAt[encoding]?.[i] ?? 0), encoding).toBeLessThan(HELD_MS);
+            held.push(performance.now() - (sentAt[encoding]?.[i] ?? 0));
           }
+          // The usual one: on a busy machine any of them may be late, and none is where events wait for the next.
+          expect(held.sort((a, b) => a - b)[2], encoding).toBeLessThan(HELD_MS);
           expect((await stream.done).json.result.content[0].text).toBe('fine');
         }),
       );
