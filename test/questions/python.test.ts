@@ -33,7 +33,9 @@ const failure = (call: Promise<unknown>): Promise<Loose> =>
 describe.skipIf(!hasPython).each(PYTHON_LIBRARIES)(`a Python server with %s${PYTHON_NEEDED}`, (library) => {
   let rig: Rig;
   beforeAll(async () => {
-    rig = await startRig(() => startPython(library), { questions: { roots: 'ask' } });
+    // The first answer of a Python server takes its time on a busy machine.
+    const timeouts = { connect: '15s', probe: '15s' };
+    rig = await startRig(() => startPython(library), { questions: { roots: 'ask' }, timeouts });
     if (library !== 'mcp 2.3.0') return;
     // Its modern side cannot put the questions of these tools, which shows at the first.
     const client = await rig.connect('v2 pin', { handlers: person().handlers });

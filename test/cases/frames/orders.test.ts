@@ -55,7 +55,9 @@ for (const [name, available, start] of SERVERS) {
     let session: LegacySession;
     beforeAll(async () => {
       server = await start();
-      gateway = await startGateway({ '/mcp': server.url });
+      gateway = await startGateway({
+        '/mcp': { backend: { url: server.url }, timeouts: { connect: '15s', probe: '15s' } },
+      });
       session = await legacy(gateway.url());
     });
     afterAll(async () => {
