@@ -247,6 +247,11 @@ export class BackendSession {
     this.#feed = undefined;
   }
 
+  /** The call that is alone in flight: what is said meanwhile is most likely of it. */
+  get onlyCall(): RpcListener | undefined {
+    return this.#calls?.size === 1 ? this.#calls.find(() => true)?.listener : undefined;
+  }
+
   /** The call whose progress token this is, as JSON text. */
   callOf(progressToken: string | undefined): CallInFlight | undefined {
     return progressToken === undefined ? undefined : this.#withId(progressToken);

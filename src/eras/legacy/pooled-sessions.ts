@@ -36,6 +36,7 @@ const NEVER_ASKING: ReadonlySet<string> = new Set([
   'completion/complete',
 ]);
 const EMPTY_RESULT = Buffer.from('{}');
+const LOG = 'notifications/message';
 
 /** The backend sessions of clients that have none themselves: who gets which, and what is heard on them. */
 export class PooledSessions {
@@ -174,7 +175,10 @@ class PooledListener implements SessionListener {
   onNotification(frame: NotificationFrame): CatchUp | undefined {
     if (frame.method === PROGRESS)
       return this.#session.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
-    if (!isChange(frame.method)) return this.#session.holder?.onNotification(frame);
+    if (!isChange(frame.method)) {
+      const { holder, onlyCall } = this.#session;
+      return (frame.method === LOG ? (holder ?? onlyCall) : holder)?.onNotification(frame);
+    }
     this.#onChange(frame);
     return undefined;
   }
