@@ -13,6 +13,7 @@ import type { RouteService } from '../exchange/route-service.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import type { Caller, EraName } from '../exchange/types.js';
 import type { Backend } from './backend.js';
+import { Listeners } from './listeners.js';
 
 export interface RouteOptions {
   readonly path: string;
@@ -51,13 +52,14 @@ export class Route implements RouteService, Ticking {
   readonly #options: RouteOptions;
   readonly #inFlight = new Bag<Exchange>();
   readonly #descriptions = new LRUCache<string, KnownDescription>({ max: REMEMBERED_DESCRIPTIONS });
-  #listeners = 0;
+  readonly #listeners: Listeners;
   #onIdle: (() => void) | undefined;
   #draining = false;
 
   constructor(options: RouteOptions) {
     this.path = options.path;
     this.#options = options;
+    this.#listeners = new Listeners(options.maxListeners);
   }
 
   run(exchange: Exchange): Promise<Outcome> {
@@ -81,12 +83,11 @@ export class Route implements RouteService, Ticking {
       return overloaded(`limit of ${maxExchanges} requests in flight reached`).outcome;
     }
     const lasts = LASTING.has(exchange.request.method);
-    if (lasts && this.#listeners >= this.#options.maxListeners) {
+    if (lasts && !this.#listeners.admit(exchange)) {
       return overloaded(`limit of ${this.#options.maxListeners} open subscriptions reached`).outcome;
     }
     this.#inFlight.add(exchange);
-    if (lasts) this.#listeners++;
-    else exchange.limit(totalMs);
+    if (!lasts) exchange.limit(totalMs);
     ticker.add(this);
     try {
       const { doubts } = this.#options.backend;
@@ -102,7 +103,7 @@ export class Route implements RouteService, Ticking {
       return this.#failure(error, exchange);
     } finally {
       this.#inFlight.remove(exchange);
-      if (lasts) this.#listeners--;
+      if (lasts) this.#listeners.release(exchange);
       if (this.#inFlight.size === 0) this.#onIdle?.();
     }
   }

@@ -1,0 +1,52 @@
+import type { Exchange } from '../exchange/exchange.js';
+import type { Principal } from '../exchange/types.js';
+
+/**
+ * The open subscriptions of a route, up to a limit. Where it is reached, whoever has most makes way for those who have
+ * fewer, so that nobody can keep all others out by opening many.
+ */
+export class Listeners {
+  readonly #max: number;
+  /** Of each principal, the oldest first. */
+  readonly #open = new Map<Principal, Set<Exchange>>();
+  #count = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#count;
+  }
+
+  /** @returns false where there is no room */
+  admit(exchange: Exchange): boolean {
+    const { principal } = exchange.caller;
+    if (this.#count >= this.#max && !this.#makeRoom(this.#open.get(principal)?.size ?? 0)) return false;
+    const own = this.#open.get(principal);
+    if (own === undefined) this.#open.set(principal, new Set([exchange]));
+    else own.add(exchange);
+    this.#count++;
+    return true;
+  }
+
+  /** A subscription is over; the end of one that is not open is none. */
+  release(exchange: Exchange): void {
+    const { principal } = exchange.caller;
+    const own = this.#open.get(principal);
+    if (own?.delete(exchange) !== true) return;
+    if (own.size === 0) this.#open.delete(principal);
+    this.#count--;
+  }
+
+  /** @param owned how many the newcomer has already */
+  #makeRoom(owned: number): boolean {
+    let most: ReadonlySet<Exchange> = new Set();
+    for (const others of this.#open.values()) if (others.size > most.size) most = others;
+    const [oldest] = most;
+    if (oldest === undefined || most.size <= owned + 1) return false;
+    this.release(oldest);
+    oldest.cancel('the subscription made way for others');
+    return true;
+  }
+}
