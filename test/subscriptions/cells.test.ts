@@ -1,53 +1,97 @@
-import { afterAll, beforeAll, describe, test } from 'vitest';
-import { connectV2 } from '../support/clients.js';
-import { startGateway } from '../support/gateway.js';
-import { type Loose, until } from '../support/net.js';
-import { fixture, type Peer, startV1, startV2 } from '../support/peers/index.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Rig, startRig } from '../questions/rig.js';
+import { CLIENT_KINDS, type TestClient } from '../support/clients.js';
+import { type Loose, sleep, until } from '../support/net.js';
+import { fixture, startV1, startV2 } from '../support/peers/index.js';
+import { ALL_LISTS, PROMPTS_CHANGED, RESOURCES_CHANGED, TOOLS_CHANGED, UPDATED } from './rig.js';
 
-const LISTS = ['tools', 'prompts', 'resources'] as const;
+const URI = fixture.CONFIG_URI;
 
-let peers: Record<string, Peer>;
-let gateway: Awaited<ReturnType<typeof startGateway>>;
+/** Lets an SDK client hear of everything, in the way of its era. */
+async function hearAll(client: TestClient): Promise<Loose> {
+  if (client.era === 'modern') return client.sdk.listen({ ...ALL_LISTS, resourceSubscriptions: [URI] });
+  await client.sdk.subscribeResource({ uri: URI });
+  return undefined;
+}
 
-beforeAll(async () => {
-  peers = { '/legacy': await startV1({}), '/modern': await startV2({ legacy: 'reject' }) };
-  gateway = await startGateway(
-    Object.fromEntries(Object.entries(peers).map(([path, { url }]) => [path, url])),
-  );
-});
+describe.each([
+  ['SDK 1.x', () => startV1()],
+  ['SDK 1.x with resumable streams', () => startV1({ resumable: true })],
+  ['SDK 1.x that answers in JSON', () => startV1({ json: true })],
+  ['SDK 2.x', () => startV2({ legacy: 'reject' })],
+])('a server of %s', (_name, start) => {
+  let rig: Rig;
+  beforeAll(async () => {
+    rig = await startRig(start);
+  });
+  afterAll(() => rig?.close());
 
-afterAll(async () => {
-  await gateway.close();
-  for (const peer of Object.values(peers)) await peer.close();
-});
+  test.each(CLIENT_KINDS)('is heard once by client %s, until it wants no more', async (kind) => {
+    const client = await rig.connect(kind);
+    const heard = (method: string) => client.notifications.filter((one) => one.method === method);
+    const subscription = await hearAll(client);
+    if (subscription)
+      expect(subscription.honoredFilter).toEqual({ ...ALL_LISTS, resourceSubscriptions: [URI] });
+    // A legacy client's own stream, and what is behind it, is there a moment later.
+    const { announce } = rig.peer;
+    await until(() => {
+      if (heard(PROMPTS_CHANGED).length === 0) announce.promptsChanged();
+      return heard(PROMPTS_CHANGED).length > 0;
+    }, 'the first change');
+    client.notifications.length = 0;
+    announce.toolsChanged();
+    announce.resourcesChanged();
+    announce.resourceUpdated(URI);
+    announce.resourceUpdated('file:///other');
+    await until(() => client.notifications.length >= 3, 'three changes');
+    await sleep(100);
+    const methods = client.notifications
+      .map(({ method }) => method)
+      .filter((method) => method !== PROMPTS_CHANGED);
+    const updates = heard(UPDATED).map(({ params }) => params.uri);
+    // SDK servers of the legacy era leave it to the application who has subscribed to what; the fixture tells all.
+    const others = client.era === 'legacy' && rig.peer.name.startsWith('v1') ? ['file:///other'] : [];
+    expect(updates).toEqual([URI, ...others]);
+    expect(methods.filter((method) => method !== UPDATED)).toEqual([TOOLS_CHANGED, RESOURCES_CHANGED]);
+    if (client.era === 'modern') await subscription.close();
+    else await client.sdk.unsubscribeResource({ uri: URI });
+    expect(client.errors).toEqual([]);
+    await client.close();
+  });
 
-describe.each(['/legacy', '/modern'])('on the backend %s', (path) => {
-  test.each(['legacy', 'pin'] as const)(
-    'a %s client hears of every change that it asked for',
-    async (mode) => {
-      const peer = peers[path] as Peer;
-      const client = await connectV2(gateway.url(path), mode);
-      const heard = (method: string): number =>
-        client.notifications.filter((n) => n.method === method).length;
-      let subscription: Loose;
-      if (mode === 'pin') {
-        subscription = await client.sdk.listen({
-          toolsListChanged: true,
-          promptsListChanged: true,
-          resourcesListChanged: true,
-          resourceSubscriptions: [fixture.CONFIG_URI],
-        });
-      } else {
-        await until(() => gateway.logs.length >= 0);
-        await client.sdk.subscribeResource({ uri: fixture.CONFIG_URI });
+  test('lets SDK clients open by themselves what they listen to', async () => {
+    const kinds = ['v2 legacy', 'v2 pin'] as const;
+    for (const kind of kinds) {
+      const changed: string[] = [];
+      const onChanged = (what: string) => ({
+        autoRefresh: false,
+        debounceMs: 10,
+        onChanged: () => changed.push(what),
+      });
+      const client = await rig.connect(kind, {
+        listChanged: { tools: onChanged('tools'), prompts: onChanged('prompts') },
+      });
+      if (kind === 'v2 pin') expect(client.sdk.autoOpenedSubscription).toBeDefined();
+      for (let n = 0; n < 20 && changed.length === 0; n += 1) {
+        rig.peer.announce.toolsChanged();
+        await sleep(100);
       }
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      for (const list of LISTS) await peer.announce[`${list}Changed`]();
-      await peer.announce.resourceUpdated(fixture.CONFIG_URI);
-      for (const list of LISTS) await until(() => heard(`notifications/${list}/list_changed`) === 1);
-      await until(() => heard('notifications/resources/updated') === 1);
-      await subscription?.close?.();
+      expect(changed).toContain('tools');
       await client.close();
-    },
-  );
+    }
+  });
+
+  test('is shown only frames of the gateway that fit the schema of their revision', () => {
+    expect(rig.recording.violations).toEqual([]);
+  });
+});
+
+test('an SDK client is told in the proper way that the gateway ends', async () => {
+  const rig = await startRig(() => startV1());
+  const client = await rig.connect('v2 pin');
+  const subscription = await hearAll(client);
+  const closing = rig.gateway.close();
+  expect(await subscription.closed).toBe('graceful');
+  await closing;
+  await rig.close();
 });

@@ -30,6 +30,8 @@ export interface ConnectOptions {
   capabilities?: Loose;
   /** Answers to server requests by method, e.g. `{ 'elicitation/create': async (params) => ({ action: 'decline' }) }`. */
   handlers?: Record<string, (params: Loose) => Promise<Loose>>;
+  /** What a 2.x client follows of its own accord, as its option of that name has it. */
+  listChanged?: Loose;
   name?: string;
 }
 
@@ -145,6 +147,7 @@ export async function connectV2(
   const clientOptions: ClientOptionsV2 = {
     capabilities: options.capabilities ?? {},
     versionNegotiation: { mode: mode === 'pin' ? { pin: '2026-07-28' } : mode },
+    ...(options.listChanged && { listChanged: options.listChanged }),
   };
   const sdk = new ClientV2(info(options), clientOptions);
   const transport = new TransportV2(new URL(url), requestInit(options));

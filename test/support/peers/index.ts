@@ -12,6 +12,7 @@ export {
   runPythonClient,
   startPython,
   startPythonOrders,
+  startPythonTelling,
 } from './python.js';
 export { startV1, type V1Options } from './v1.js';
 export { startV2, type V2Options } from './v2.js';

@@ -63,6 +63,12 @@ export function startPython(library: PythonLibrary, options: PythonOptions = {})
   return startScript(library, environment, 'server.py', (port) => [name, String(port), ...flags]);
 }
 
+/** The server of `test/python/telling.py`, which tells of changes, on one of the libraries. */
+export function startPythonTelling(library: PythonLibrary): Promise<Peer> {
+  const { name, environment } = PLACES[library];
+  return startScript(`${library} telling`, environment, 'telling.py', (port) => [name, String(port)]);
+}
+
 /** The server of `test/python/orders.py`, on FastMCP. */
 export function startPythonOrders(): Promise<Peer> {
   return startScript('FastMCP orders', PLACES['FastMCP 3.4.5'].environment, 'orders.py', (port) => [
