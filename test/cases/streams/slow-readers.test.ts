@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 /** What a backend writes in all, and what buffers of the system on the way may take in of it before a reader reads. */
-const MESSAGES = 2_000;
+const MESSAGES = 1_600;
 const PADDING = 'x'.repeat(20_000);
 const IN_BUFFERS_BYTES = 20 * 1024 * 1024;
 
