@@ -123,6 +123,28 @@ describe('at a legacy backend', () => {
     expect(json.result.capabilities.tools).toEqual({ listChanged: true });
   });
 
+  test('listeners do not take the room of calls', async () => {
+    const { backend, url } = await startRoute({}, { sessions: { max: 1 }, timeouts: { total: '3s' } });
+    const as = (name: string) => ({ headers: { authorization: `Bearer ${name}` } });
+    const filter = { toolsListChanged: true };
+    const names = ['a', 'b', 'c'];
+    const listeners = await Promise.all(
+      names.map(async (name) => opened.add(await listen(url, filter, as(name)))),
+    );
+    for (const name of [...names, 'd', 'e', ...names])
+      expect((await modern(url, 'tools/list', {}, as(name))).status).toBe(200);
+    const call = { name: 'echo', arguments: {} };
+    const calls = ['a', 'd', 'e', 'f'].map((name) =>
+      modern(url, 'tools/call', call, { ...as(name), capabilities: ASKABLE }),
+    );
+    for (const { status } of await Promise.all(calls)) expect(status).toBe(200);
+    backend.tell(TOOLS_CHANGED);
+    for (const listener of listeners) expect(await heardBy(listener, 1)).toEqual([TOOLS_CHANGED]);
+    for (const listener of listeners) listener.close();
+    // Each of the three, and one that is idle for whoever comes next.
+    await until(() => backend.sessions.size <= 1, 'the ends of their sessions', 8_000);
+  });
+
   test.each([
     ['that cannot be reached', 'stop'],
     ['that gives no session', 'initialize'],

@@ -120,6 +120,8 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
     if (this.#closed) held.release();
     else {
       this.#held = held;
+      // Listeners have a limit of their own; calls are not to wait until they have left.
+      held.park(true);
       held.session.watcher = this;
     }
     await held.session.feedSettled();

@@ -20,7 +20,7 @@ interface Entry {
   opening: Promise<BackendSession>;
   /** Calls that have the session, or wait for it. */
   holders: number;
-  /** Its call waits for a person; it does not count while it does. */
+  /** Whoever has it waits, for a person or for changes; it does not count meanwhile. */
   parked: boolean;
   state: 'waiting' | 'open' | 'gone';
 }
@@ -35,7 +35,7 @@ interface Place {
 export interface Lease {
   readonly session: BackendSession;
   readonly use: Use;
-  /** The call waits for a person, so that others are let in meanwhile, or it goes on. */
+  /** Whoever has the session waits, for a person or for changes, so that others are let in meanwhile, or goes on. */
   park(parked: boolean): void;
   release(): void;
 }
@@ -186,14 +186,20 @@ export class SessionPool {
   #hold(entry: Entry): Pick<Lease, 'park' | 'release'> {
     entry.holders++;
     let released = false;
+    let parks = false;
+    const park = (parked: boolean): void => {
+      if (released || parks === parked) return;
+      parks = parked;
+      this.#park(entry, parked);
+    };
     const release = (): void => {
       if (released) return;
+      park(false);
       released = true;
-      this.#park(entry, false);
       entry.holders--;
       if (entry.holders === 0) this.#unused(entry);
     };
-    return { park: (parked) => this.#park(entry, parked && !released), release };
+    return { park, release };
   }
 
   async #lease(entry: Entry, waiter: Waiter | undefined): Promise<Lease> {
