@@ -11,6 +11,7 @@ import {
   resourceUpdate,
   sameFilter,
 } from './changes.js';
+import { WrongEra } from './outbound.js';
 
 /** The one source of changes that all subscribers of a hub share. */
 export interface Upstream {
@@ -228,6 +229,7 @@ export class Hub {
     try {
       this.#honoured = await this.#upstream.apply(wanted);
     } catch (error) {
+      if (error instanceof WrongEra) this.#letGo();
       if (this.#down) this.#tryLater();
       throw error;
     }
@@ -272,6 +274,15 @@ export class Hub {
       if (!sameFilter(intersect(honoured, entry.honoured), honoured)) entry.subscriber.onNarrowed();
     }
     this.#tellOfGap();
+  }
+
+  /** The backend will not be heard of on this way any more: whoever asks again is shown another. */
+  #letGo(): void {
+    for (const entry of this.#entries) {
+      if (isEmpty(entry.honoured)) continue;
+      entry.honoured = NO_CHANGES;
+      entry.subscriber.onNarrowed();
+    }
   }
 
   /** Everybody is told that what it watches may have changed. */

@@ -4,6 +4,7 @@ import { type Loose, sleep, until } from '../support/net.js';
 import { fixture, startV1, startV2 } from '../support/peers/index.js';
 import { legacy, modern } from '../support/raw.js';
 import { record } from '../support/tap.js';
+import { startTurntable } from '../support/turntable.js';
 import {
   ALL_LISTS,
   heardBy,
@@ -196,6 +197,20 @@ describe('a modern listener', () => {
       backend.streams[0]?.stream.destroy();
       expect((await stream.done).json.result.resultType).toBe('complete');
     }
+  });
+
+  test('is let go when a server of the other era comes back, and hears of it by asking again', async () => {
+    const backend = await startTellingLegacy();
+    const other = opened.add(await startTellingModern());
+    opened.add(backend);
+    const turntable = opened.add(await startTurntable(backend.url));
+    const gateway = opened.add(await startGateway({ '/mcp': turntable.url }));
+    const { stream } = await listen(gateway.url(), { toolsListChanged: true }, { id: 'moved' });
+    turntable.turn(other.url);
+    expect((await stream.done).json).toMatchObject({ id: 'moved', result: { resultType: 'complete' } });
+    const again = opened.add(await listen(gateway.url(), { toolsListChanged: true }));
+    other.tell(TOOLS_CHANGED);
+    expect(await heardBy(again, 1)).toEqual([TOOLS_CHANGED]);
   });
 
   test('that comes while the backend is away waits with the others, or is told what cannot be had', async () => {

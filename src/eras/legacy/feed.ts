@@ -167,8 +167,8 @@ export class BackendFeed implements AnswerSink {
       // It may be the event that is not known any more.
       this.#lastEventId = undefined;
       this.open();
-    } else if (status === NO_STREAM) this.#giveUp('none');
-    else if (this.#wasOpen) this.#session.drop();
+    } else if (this.#wasOpen) this.#session.drop();
+    else if (status === NO_STREAM) this.#giveUp('none');
     else void this.#ask();
   }
 

@@ -66,9 +66,10 @@ export class Listening implements Subscriber {
   }
 
   onChange(change: Change): void {
+    if (this.#exchange.cancelled !== undefined) return;
     if (this.#early !== undefined) {
       this.#early.set(subjectOf(change), change);
-      if (this.#early.size > MAX_EARLY) this.#exchange.cancel('too much changes at once');
+      if (this.#early.size > MAX_EARLY) this.#exchange.cancel('too much has changed at once');
       return;
     }
     // A reader that does not keep up is told that the subscription is over: it knows then that it missed something.
