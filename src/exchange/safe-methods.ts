@@ -5,13 +5,17 @@
 const SAFE_METHODS: ReadonlySet<string> = new Set([
   'completion/complete',
   'initialize',
+  'logging/setLevel',
   'ping',
   'prompts/get',
   'prompts/list',
   'resources/list',
   'resources/read',
+  'resources/subscribe',
   'resources/templates/list',
+  'resources/unsubscribe',
   'server/discover',
+  'subscriptions/listen',
   'tools/list',
 ]);
 

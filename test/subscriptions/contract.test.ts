@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { startGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
-import { type ModernOptions, modern, RawJson, wire } from '../support/raw.js';
+import { type ModernOptions, modern, RawJson, send, wire } from '../support/raw.js';
 import { record } from '../support/tap.js';
 import {
   ACKNOWLEDGED,
@@ -140,6 +140,21 @@ describe.each([
       notifications: { resourceSubscriptions },
     });
     expect([status, json.error.code]).toEqual([400, -32602]);
+  });
+
+  test('what belongs to the streams of other eras is neither heeded nor shown', async () => {
+    const { url } = await routeTo(await start());
+    const headers = { 'mcp-session-id': 'stale', 'last-event-id': '7' };
+    const listener = opened.add(await listen(url, FILTER, { headers }));
+    expect(listener.stream.headers['mcp-session-id']).toBeUndefined();
+    expect(listener.stream.events.map(({ id }) => id)).toEqual([undefined]);
+    for (const method of ['GET', 'DELETE']) {
+      const answer = await send(url, {
+        method,
+        headers: { 'mcp-protocol-version': '2026-07-28', ...headers },
+      });
+      expect([answer.status, answer.headers.allow]).toEqual([405, 'POST']);
+    }
   });
 
   test('a client that takes no event stream is told so', async () => {
@@ -336,21 +351,29 @@ describe('the acknowledgement names what will be told of, and no more', () => {
     expect(backend.received('resources/subscribe')).toHaveLength(before + 1);
   });
 
-  test.each([
-    ['405', (res: Loose) => res.writeHead(405, { allow: 'POST' }).end()],
-    ['404', (res: Loose) => res.writeHead(404).end('Cannot GET /mcp')],
-    ['400', (res: Loose) => res.writeHead(400).end('Bad Request')],
-    ['403', (res: Loose) => res.writeHead(403).end('Forbidden')],
-    ['a page', (res: Loose) => res.writeHead(200, { 'content-type': 'text/html' }).end('<p>MCP server</p>')],
-    ['JSON', (res: Loose) => res.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}')],
-  ])('on a legacy backend that answers GET with %s', async (_what, get) => {
-    const backend = await startTellingLegacy({ on: { GET: ({ res }) => get(res) as undefined } });
-    const { url } = await routeTo(backend);
-    const listener = opened.add(await listen(url, everything));
-    expect(listener.ack.params.notifications).toEqual({});
-    expect(backend.received('resources/subscribe')).toEqual([]);
-    await sleep(700);
-    expect(backend.requests.filter(({ method }) => method === 'GET')).toHaveLength(1);
+  test('on a legacy backend whose GET is no stream', async () => {
+    const gets: ((res: Loose) => void)[] = [
+      (res) => res.writeHead(405, { allow: 'POST' }).end(),
+      (res) => res.writeHead(404).end('Cannot GET /mcp'),
+      (res) => res.writeHead(400).end('Bad Request'),
+      (res) => res.writeHead(403).end('Forbidden'),
+      (res) => res.writeHead(200, { 'content-type': 'text/html' }).end('<p>MCP server</p>'),
+      (res) => res.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}'),
+    ];
+    const found = await Promise.all(
+      gets.map(async (get) => {
+        const backend = await startTellingLegacy({ on: { GET: ({ res }) => get(res) as undefined } });
+        const { url } = await routeTo(backend);
+        const listener = opened.add(await listen(url, everything));
+        expect(backend.received('resources/subscribe')).toEqual([]);
+        await sleep(700);
+        return [
+          listener.ack.params.notifications,
+          backend.requests.filter(({ method }) => method === 'GET').length,
+        ];
+      }),
+    );
+    expect(found).toEqual(gets.map(() => [{}, 1]));
   });
 
   test('where nothing can be told of, the subscription ends at once', async () => {

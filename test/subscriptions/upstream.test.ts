@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { startGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
-import { heardBy, listen, Opened, startTellingLegacy, TOOLS_CHANGED, UPDATED } from './rig.js';
+import { heardBy, listen, Opened, startTelling, startTellingLegacy, TOOLS_CHANGED, UPDATED } from './rig.js';
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());
@@ -207,6 +207,36 @@ describe('at a legacy backend', () => {
     agree();
     await until(() => backend.received('resources/unsubscribe').length === 1, 'its end');
   });
+});
+
+test.each([
+  ['legacy', 'resources/subscribe'],
+  ['legacy', 'GET'],
+  ['modern', 'subscriptions/listen'],
+] as const)('a dead connection to a %s backend keeps nobody from %s', async (era, asked) => {
+  let dies = true;
+  const backend = opened.add(
+    await startTelling[era]({
+      intercept: ({ json, method, res }: Loose) => {
+        if (!dies || (json?.method ?? method) !== asked) return false;
+        dies = false;
+        res.socket.destroy();
+        return true;
+      },
+    }),
+  );
+  const gateway = opened.add(await startGateway({ '/mcp': backend.url }));
+  if (era === 'legacy') {
+    const listener = opened.add(await listen(gateway.url(), { resourceSubscriptions: [uri(1)] }));
+    expect(listener.ack.params.notifications).toEqual({ resourceSubscriptions: [uri(1)] });
+    await until(() => backend.listeners().length === 1, 'the stream');
+  } else {
+    const session = await legacy(gateway.url());
+    expect((await session.request('resources/subscribe', { uri: uri(1) })).json.result).toEqual({});
+    dies = true;
+    opened.add(await listen(gateway.url(), { resourceSubscriptions: [uri(1)] }));
+  }
+  expect(dies).toBe(false);
 });
 
 test('a legacy client and the listeners of modern ones do not share subscriptions', async () => {

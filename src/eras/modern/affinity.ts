@@ -42,9 +42,14 @@ export class ModernAffinity implements BackendAffinity, Subscriber {
     if (client.listening) this.listen();
   }
 
-  /** A request of the client came, with the credentials of now. */
-  touch(caller: Caller): void {
+  /**
+   * A request of the client came, with the credentials of now.
+   * @returns whether they are other ones than before
+   */
+  touch(caller: Caller): boolean {
+    const renewed = caller.forwarded.authorization !== this.#caller.forwarded.authorization;
     this.#caller = caller;
+    return renewed;
   }
 
   listen(): void {

@@ -211,8 +211,7 @@ export class ModernOutbound implements Outbound {
 
   #affinity(client: ClientSession, caller: Caller): ModernAffinity {
     if (client.affinity instanceof ModernAffinity) {
-      client.affinity.touch(caller);
-      this.#hubs.touch(toolKey(caller), caller);
+      if (client.affinity.touch(caller)) this.#hubs.touch(toolKey(caller), caller);
       return client.affinity;
     }
     void client.affinity?.end();

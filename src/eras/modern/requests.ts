@@ -8,6 +8,8 @@ import { encodeHeaderValue } from './headers.js';
 import { META, MODERN_VERSION } from './names.js';
 import { namesOwnVersion } from './refusals.js';
 
+const LISTEN = 'subscriptions/listen';
+
 export interface RequestsOptions {
   readonly transport: StreamableHttpTransport;
   readonly ticker: Ticker;
@@ -104,7 +106,7 @@ export class ModernRequests {
     const id = String(this.nextId());
     const params = this.#ownParams(caller).push(',"notifications":').push(filter).push('}');
     const rpc = new RpcCall(id, ticker, listener);
-    const body = requestRope(id as never, 'subscriptions/listen', params);
-    return rpc.post(transport, this.headers(caller, 'subscriptions/listen', undefined), body, false);
+    const body = requestRope(id as never, LISTEN, params);
+    return rpc.post(transport, this.headers(caller, LISTEN, undefined), body, isSafe(LISTEN));
   }
 }
