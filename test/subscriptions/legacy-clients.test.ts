@@ -173,7 +173,7 @@ describe('of a modern backend, a legacy client with a session', () => {
     await until(() => backend.listeners().length === 1, 'another subscription');
     leaving.close();
     await until(() => backend.listeners().length === 0, 'its end');
-    await sleep(700);
+    await sleep(100);
     expect(backend.listeners()).toHaveLength(0);
   });
 

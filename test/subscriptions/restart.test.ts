@@ -142,20 +142,6 @@ describe.each(['L', 'M'])('a %s client on a legacy backend whose stream breaks',
     expect(backend.received('initialize')).toHaveLength(1);
   });
 
-  test('is not troubled by a backend that ends its stream as soon as it begins', async () => {
-    const { backend, listener } = await listening();
-    backend.on('GET', (step) => {
-      step.stream().end();
-      return undefined;
-    });
-    backend.streams[0]?.stream.end();
-    await sleep(1_700);
-    // With pauses of 0.5 and 1 s.
-    expect(backend.requests.filter(({ method }) => method === 'GET').length).toBeLessThanOrEqual(3);
-    expect(countOf(listener, TOOLS_CHANGED)).toBeLessThanOrEqual(2);
-    expect(listener.stream.ended).toBe(false);
-  });
-
   test('goes on on another session where the backend has lost the one it had', async () => {
     const { backend, listener, recording } = await listening();
     backend.forget();
@@ -172,6 +158,22 @@ describe.each(['L', 'M'])('a %s client on a legacy backend whose stream breaks',
 });
 
 describe('a modern listener', () => {
+  test('is not troubled by a backend that ends its stream as soon as it begins', async () => {
+    const backend = await startTellingLegacy();
+    const { url } = await startRoute(backend);
+    const listener = opened.add(await listen(url, FILTER));
+    backend.on('GET', (step) => {
+      step.stream().end();
+      return undefined;
+    });
+    backend.streams[0]?.stream.end();
+    await sleep(1_700);
+    // With pauses of 0.5 and 1 s.
+    expect(backend.requests.filter(({ method }) => method === 'GET').length).toBeLessThanOrEqual(3);
+    expect(countOf(listener, TOOLS_CHANGED)).toBeLessThanOrEqual(2);
+    expect(listener.stream.ended).toBe(false);
+  });
+
   test('is let go in the proper way when the backend comes back without what it had agreed to', async () => {
     const backend = await startTellingLegacy();
     const { url } = await startRoute(backend);
@@ -190,14 +192,15 @@ describe('a modern listener', () => {
   });
 
   test('is let go when the backend has no stream any more, or refuses it', async () => {
-    for (const status of [405, 401]) {
+    const letGo = async (status: number) => {
       const backend = await startTellingLegacy();
       const { url } = await startRoute(backend);
       const { stream } = await listen(url, { toolsListChanged: true });
       backend.on('GET', ({ res }) => void res.writeHead(status).end() as undefined);
       backend.streams[0]?.stream.destroy();
-      expect((await stream.done).json.result.resultType).toBe('complete');
-    }
+      return (await stream.done).json.result.resultType;
+    };
+    expect(await Promise.all([405, 401].map(letGo))).toEqual(['complete', 'complete']);
   });
 
   test('is let go when a server of the other era comes back, and hears of it by asking again', async () => {
