@@ -99,7 +99,7 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
             params: { progressToken, progress },
           };
           await write(`data: ${JSON.stringify(note)}\n\n`);
-          await sleep(200);
+          await sleep(150);
         }
         await write(`data: ${answered(step)}\n\n`);
         (compress ?? res).end();
@@ -197,12 +197,12 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
   });
 
   test('whose compressed answer unpacks to more than a result may be is cut off', async () => {
-    const front = await startGateway({ '/mcp': backend.url }, { limits: { result: '1MiB' } });
+    const front = await startGateway({ '/mcp': backend.url }, { limits: { result: '512KiB' } });
     try {
       for (const type of ['application/json', 'text/event-stream']) {
         for (const compress of [gzipSync, brotliCompressSync]) {
           backend.on('tools/call', (step) => {
-            const bytes = compress(Buffer.alloc(32 * 1024 * 1024, 0x61));
+            const bytes = compress(Buffer.alloc(4 * 1024 * 1024, 0x61));
             step.res.writeHead(200, {
               'content-type': type,
               'content-encoding': compress === gzipSync ? 'gzip' : 'br',
