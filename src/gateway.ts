@@ -17,8 +17,9 @@ import { RequestGuard } from './http/origins.js';
 import { HttpServer } from './http/server.js';
 import { Backend } from './routes/backend.js';
 import { Route } from './routes/route.js';
+import { backendName, openTransport } from './routes/transport.js';
 import { logExchange } from './telemetry/exchange-log.js';
-import { StreamableHttpTransport } from './transports/streamable-http.js';
+import type { Transport } from './transports/transport.js';
 import { OWN_INFO } from './version.js';
 
 export interface Gateway {
@@ -43,7 +44,7 @@ const CACHE_ENTRIES = 10_000;
 interface BuiltRoute {
   readonly route: Route;
   readonly endpoint: Endpoint;
-  readonly transport: StreamableHttpTransport;
+  readonly transport: Transport;
 }
 
 /** Puts the parts together from a configuration; the only place that knows them all. */
@@ -117,11 +118,8 @@ function buildRoute(
   { log, exchanges, ticker, sealer, onFault }: Shared,
 ): BuiltRoute {
   const { backend, timeouts, sessions } = route;
-  const name = new URL(backend.url).origin;
-  const transport = new StreamableHttpTransport({
-    url: backend.url,
-    hostHeader: backend.hostHeader,
-    headers: Object.entries(backend.headers).flat(),
+  const name = backendName(backend);
+  const transport = openTransport(backend, {
     connectMs: timeouts.connectMs,
     idleMs: timeouts.idleMs,
     resultBytes: config.limits.resultBytes,

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type Config, formatDuration, loadConfig, type RouteConfig } from '../config/index.js';
+import { backendName } from '../routes/transport.js';
 import { type CommandContext, EXIT, UsageError } from './context.js';
 import { table } from './text.js';
 
@@ -34,6 +35,5 @@ function rowOf({ path, backend, sessions, timeouts }: RouteConfig): string[] {
     `idle ${formatDuration(timeouts.idleMs)}`,
     `total ${formatDuration(timeouts.totalMs)}`,
   ];
-  // Only the origin: paths and queries of backends hold keys at times.
-  return [path, new URL(backend.url).origin, backend.era, backend.leg, sessions.isolation, waits.join(', ')];
+  return [path, backendName(backend), backend.era, backend.leg, sessions.isolation, waits.join(', ')];
 }

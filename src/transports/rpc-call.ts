@@ -16,7 +16,8 @@ import {
 } from '../jsonrpc/index.js';
 import type { CatchUp } from './catch-up.js';
 import { TransportError } from './errors.js';
-import type { AnswerSink, ResponseHeaders, StreamableHttpTransport, Transfer } from './streamable-http.js';
+import type { ResponseHeaders } from './response-headers.js';
+import type { AnswerSink, Transmission, Transport } from './transport.js';
 
 /** How one JSON-RPC request over HTTP ended. */
 export type RpcReply =
@@ -70,8 +71,8 @@ export class RpcCall implements AnswerSink, Ticking {
   readonly #listener: RpcListener;
   #settle!: (reply: RpcReply) => void;
   #settled = false;
-  #transport: StreamableHttpTransport | undefined;
-  #transfer: Transfer | undefined;
+  #transport: Transport | undefined;
+  #transfer: Transmission | undefined;
   /** Of a POST, while it may be sent again. */
   #headers: readonly string[] | undefined;
   #body: Rope | undefined;
@@ -97,7 +98,7 @@ export class RpcCall implements AnswerSink, Ticking {
    * Sends the request; once more, over a new connection, if it met a dead one.
    * @param safe whether it may reach the server twice; one that never got a connection is sent again in any case
    */
-  post(transport: StreamableHttpTransport, headers: readonly string[], body: Rope, safe: boolean): this {
+  post(transport: Transport, headers: readonly string[], body: Rope, safe: boolean): this {
     this.#transport = transport;
     this.#headers = headers;
     this.#body = body;
@@ -107,7 +108,7 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 
   /** Takes up the answer stream of an earlier request again. */
-  resumeBy(transport: StreamableHttpTransport, headers: readonly string[]): this {
+  resumeBy(transport: Transport, headers: readonly string[]): this {
     this.#transport = transport;
     this.#transfer = transport.send('GET', headers, undefined, this);
     return this;
@@ -189,7 +190,7 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 
   #quirk(what: string): void {
-    this.#transport?.options.onQuirk?.(what);
+    this.#transport?.quirk(what);
   }
 
   #take(frame: Frame): void {

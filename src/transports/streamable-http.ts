@@ -1,10 +1,8 @@
 import type { Ticker } from '../exchange/ticker.js';
 import type { Rope } from '../jsonrpc/index.js';
 import { Connections } from './connections.js';
-import { type AnswerSink, Transfer } from './transfer.js';
-
-export type { ResponseHeaders } from './response-headers.js';
-export type { AnswerSink, Transfer } from './transfer.js';
+import { Transfer } from './transfer.js';
+import type { AnswerSink, Transport } from './transport.js';
 
 export interface StreamableHttpOptions {
   readonly url: string;
@@ -39,7 +37,7 @@ const SINGLE_BUFFER_UP_TO = 64 * 1024;
 const GONE: ReadonlySet<number> = new Set([404, 405, 410]);
 
 /** HTTP requests to one MCP endpoint, with answers as JSON, event stream or text. Knows nothing of MCP's messages. */
-export class StreamableHttpTransport {
+export class StreamableHttpTransport implements Transport {
   readonly options: StreamableHttpOptions;
   readonly origin: string;
   readonly connections: Connections;
@@ -61,10 +59,7 @@ export class StreamableHttpTransport {
     this.connections = new Connections(url.origin, options.connectMs);
   }
 
-  /**
-   * Sends one request.
-   * @param headers name and value in turn; the route's fixed headers and `Host` are added
-   */
+  /** @param headers as they are; the route's fixed headers and `Host` are added */
   send(
     method: 'POST' | 'GET' | 'DELETE',
     headers: readonly string[],
@@ -108,7 +103,10 @@ export class StreamableHttpTransport {
     return undefined;
   }
 
-  /** Ends every connection, also those in use. */
+  quirk(what: string): void {
+    this.options.onQuirk?.(what);
+  }
+
   async close(): Promise<void> {
     await this.connections.destroy();
   }

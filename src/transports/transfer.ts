@@ -1,20 +1,12 @@
 import type { Dispatcher, Pool } from 'undici';
 import { NOWHERE } from '../exchange/bag.js';
 import type { Ticking } from '../exchange/ticker.js';
-import { type BodyOwner, type BodyReader, type MessageSink, openBody } from './body-reader.js';
+import { type BodyOwner, type BodyReader, openBody } from './body-reader.js';
 import type { CatchUp } from './catch-up.js';
 import { TransportError, type TransportFailure, transportErrorFrom } from './errors.js';
 import { type ResponseHeaders, readHeaders } from './response-headers.js';
 import type { StreamableHttpTransport } from './streamable-http.js';
-
-/** Takes the answer to one HTTP request as it comes. Exactly one of `onEnd` and `onError` ends it. */
-export interface AnswerSink extends MessageSink {
-  /** Status and headers have come. Not called for the redirects that the transport follows itself. */
-  onHead(status: number, headers: ResponseHeaders): void;
-  /** The answer is complete; `text` is the beginning of a body that is neither JSON nor an event stream. */
-  onEnd(text: string): void;
-  onError(error: TransportError): void;
-}
+import type { AnswerSink, Transmission } from './transport.js';
 
 const MAX_REDIRECTS = 3;
 
@@ -22,7 +14,7 @@ const MAX_REDIRECTS = 3;
  * One request on the wire. It takes undici's events in the older of the two forms, which undici 7 has inside: the newer
  * one costs an object with every header, and a layer in between, for each answer.
  */
-export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking {
+export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmission, Ticking {
   place = NOWHERE;
   readonly #transport: StreamableHttpTransport;
   readonly #request: Dispatcher.DispatchOptions;
@@ -75,7 +67,6 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking 
     }
   }
 
-  /** Ends the transfer without a further call to the sink. */
   abort(): void {
     if (this.#ended) return;
     this.#finish();
@@ -83,7 +74,6 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Ticking 
     this.#abort?.(new TransportError('aborted', 'aborted'));
   }
 
-  /** Stops reading while whoever the last message was for lags behind. */
   waitFor(catchUp: CatchUp | undefined): void {
     if (catchUp === undefined || this.#ended || this.#held) return;
     this.#held = true;

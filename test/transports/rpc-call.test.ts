@@ -3,7 +3,7 @@ import { Ticker } from '../../src/exchange/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';
 import { TransportError } from '../../src/transports/errors.js';
 import { NO_ID, RpcCall, type RpcListener } from '../../src/transports/rpc-call.js';
-import type { AnswerSink, StreamableHttpTransport } from '../../src/transports/streamable-http.js';
+import type { AnswerSink, Transport } from '../../src/transports/transport.js';
 
 const ticker = new Ticker();
 afterEach(() => ticker.stop());
@@ -13,13 +13,14 @@ function quietTransport() {
   const sinks: AnswerSink[] = [];
   const quirks: string[] = [];
   const aborted: number[] = [];
-  const transport = {
-    options: { onQuirk: (what: string) => quirks.push(what) },
-    send(_method: string, _headers: unknown, _body: unknown, sink: AnswerSink) {
+  const transport: Transport = {
+    quirk: (what) => quirks.push(what),
+    close: async () => {},
+    send(_method, _headers, _body, sink) {
       const index = sinks.push(sink) - 1;
       return { abort: () => aborted.push(index), waitFor() {} };
     },
-  } as unknown as StreamableHttpTransport;
+  };
   return { transport, sinks, quirks, aborted };
 }
 

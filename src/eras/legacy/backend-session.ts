@@ -17,8 +17,9 @@ import {
   resultRope,
 } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../../transports/catch-up.js';
+import type { ResponseHeaders } from '../../transports/response-headers.js';
 import { NO_ID, RpcCall, type RpcListener, type RpcReply, SILENT } from '../../transports/rpc-call.js';
-import { POST_HEADERS, type ResponseHeaders } from '../../transports/streamable-http.js';
+import { POST_HEADERS } from '../../transports/streamable-http.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendFeed, type Watch } from './feed.js';
 import type { InitializeInfo } from './handshake.js';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Ticker } from '../../exchange/ticker.js';
 import type { Revision } from '../../exchange/types.js';
-import type { AnswerSink, StreamableHttpTransport } from '../../transports/streamable-http.js';
+import type { AnswerSink, Transport } from '../../transports/transport.js';
 import type { InitializeInfo } from './handshake.js';
 import { LossTable } from './loss.js';
 import { NEWEST_LEGACY } from './revisions.js';
@@ -16,7 +16,7 @@ const BELIEVED_MS = 600_000;
 export class LegacyBackend {
   /** For messages to people. */
   readonly name: string;
-  readonly transport: StreamableHttpTransport;
+  readonly transport: Transport;
   readonly ticker: Ticker;
   /** Limit for one handshake in milliseconds. */
   readonly handshakeMs: number;
@@ -31,7 +31,7 @@ export class LegacyBackend {
   #lowered: { readonly revision: Revision; readonly until: number } | undefined;
   readonly #infos = new LRUCache<string, InitializeInfo>({ max: REMEMBERED_INFOS });
 
-  constructor(name: string, transport: StreamableHttpTransport, ticker: Ticker, handshakeMs: number) {
+  constructor(name: string, transport: Transport, ticker: Ticker, handshakeMs: number) {
     this.name = name;
     this.transport = transport;
     this.ticker = ticker;

@@ -7,7 +7,8 @@ import {
   toValidUtf8,
 } from '../../jsonrpc/index.js';
 import type { TransportError } from '../../transports/errors.js';
-import type { AnswerSink, ResponseHeaders, Transfer } from '../../transports/streamable-http.js';
+import type { ResponseHeaders } from '../../transports/response-headers.js';
+import type { AnswerSink, Transmission } from '../../transports/transport.js';
 import type { BackendSession, SessionListener } from './backend-session.js';
 
 const FIRST_PAUSE_MS = 500;
@@ -36,7 +37,7 @@ export class BackendFeed implements AnswerSink {
   readonly #listener: SessionListener;
   #forwarded: ForwardedHeaders;
   readonly #onStray: (frame: ResultFrame | ErrorFrame) => void;
-  #transfer: Transfer | undefined;
+  #transfer: Transmission | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
   /** Nothing is tried any more: there is no such stream, or other credentials are waited for. */

@@ -259,7 +259,7 @@ export class ModernOutbound implements Outbound {
 
   #result(exchange: Exchange, frame: ResultFrame, tools: ToolMap | undefined): Outcome {
     if (getMember(frame.bytes, frame.result, 'resultType') === undefined) {
-      this.#options.transport.options.onQuirk?.('leaves resultType out of its results');
+      this.#options.transport.quirk('leaves resultType out of its results');
     }
     return resultOutcome(exchange, frame, tools);
   }

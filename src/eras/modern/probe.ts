@@ -3,7 +3,8 @@ import type { Ticker } from '../../exchange/ticker.js';
 import type { ForwardedHeaders } from '../../exchange/types.js';
 import { elementsOf, getMember, type JsonNode, Rope, requestRope, stringOf } from '../../jsonrpc/index.js';
 import { RpcCall, type RpcReply, SILENT } from '../../transports/rpc-call.js';
-import { POST_HEADERS, type StreamableHttpTransport } from '../../transports/streamable-http.js';
+import { POST_HEADERS } from '../../transports/streamable-http.js';
+import type { Transport } from '../../transports/transport.js';
 import { META, MODERN_CODE, MODERN_VERSION } from './names.js';
 
 /** What `server/discover` tells of the era of a backend. */
@@ -17,7 +18,7 @@ export type ProbeFinding =
   | { readonly kind: 'unreachable'; readonly reason: string };
 
 export interface ProbeOptions {
-  readonly transport: StreamableHttpTransport;
+  readonly transport: Transport;
   readonly ticker: Ticker;
   readonly ownInfo: string;
   readonly timeoutMs: number;
@@ -63,7 +64,7 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
 }
 
 /** Python's server of the legacy era opens a session for every request without one, the probe included. */
-function discardSession(transport: StreamableHttpTransport, reply: RpcReply): void {
+function discardSession(transport: Transport, reply: RpcReply): void {
   if (reply.kind === 'failed') return;
   const id = reply.headers['mcp-session-id'];
   if (typeof id !== 'string') return;

@@ -3,7 +3,8 @@ import type { Ticker } from '../../exchange/ticker.js';
 import type { Caller } from '../../exchange/types.js';
 import { Rope, requestRope } from '../../jsonrpc/index.js';
 import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../transports/rpc-call.js';
-import { POST_HEADERS, type StreamableHttpTransport } from '../../transports/streamable-http.js';
+import { POST_HEADERS } from '../../transports/streamable-http.js';
+import type { Transport } from '../../transports/transport.js';
 import { encodeHeaderValue } from './headers.js';
 import { META, MODERN_VERSION } from './names.js';
 import { namesOwnVersion } from './refusals.js';
@@ -11,7 +12,7 @@ import { namesOwnVersion } from './refusals.js';
 const LISTEN = 'subscriptions/listen';
 
 export interface RequestsOptions {
-  readonly transport: StreamableHttpTransport;
+  readonly transport: Transport;
   readonly ticker: Ticker;
   /** JSON text of the Implementation that stands in for a client that does not name itself. */
   readonly ownInfo: string;

@@ -1,0 +1,44 @@
+import type { Rope } from '../jsonrpc/index.js';
+import type { MessageSink } from './body-reader.js';
+import type { CatchUp } from './catch-up.js';
+import type { TransportError } from './errors.js';
+import type { ResponseHeaders } from './response-headers.js';
+
+/** Takes the answer to one request of a transport as it comes. Exactly one of `onEnd` and `onError` ends it. */
+export interface AnswerSink extends MessageSink {
+  /** Status and headers have come. Not called for the redirects that the transport follows itself. */
+  onHead(status: number, headers: ResponseHeaders): void;
+  /** The answer is complete; `text` is the beginning of a body that is neither JSON nor an event stream. */
+  onEnd(text: string): void;
+  onError(error: TransportError): void;
+}
+
+/** One request on its way, and its answer. */
+export interface Transmission {
+  /** Ends it without a further call to the sink. */
+  abort(): void;
+  /** Stops reading while whoever the last message was for lags behind. */
+  waitFor(catchUp: CatchUp | undefined): void;
+}
+
+/**
+ * How messages get to one backend and back, in the terms of Streamable HTTP: a POST carries messages to it, a GET opens
+ * the stream for what belongs to no request, a DELETE ends a session (basic/transports). Transports without requests of
+ * their own act as if they had them, so that the eras need to know of one form only.
+ */
+export interface Transport {
+  /**
+   * Sends one request.
+   * @param headers name and value in turn, names in lower case
+   */
+  send(
+    method: 'POST' | 'GET' | 'DELETE',
+    headers: readonly string[],
+    body: Rope | undefined,
+    sink: AnswerSink,
+  ): Transmission;
+  /** The backend did what it should not, and the gateway puts up with it; in words that go with its name. */
+  quirk(what: string): void;
+  /** Ends every connection, also those in use. */
+  close(): Promise<void>;
+}
