@@ -42,9 +42,11 @@ const DRAIN_MS = 5_000;
 const CACHE_ENTRIES = 10_000;
 
 interface BuiltRoute {
+  readonly path: string;
   readonly route: Route;
   readonly endpoint: Endpoint;
   readonly transport: Transport;
+  readonly cache: ResultCache;
 }
 
 /** Puts the parts together from a configuration; the only place that knows them all. */
@@ -91,6 +93,10 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
       ...built.map(({ route }) => route.close()),
     ]);
     await Promise.all(built.map(({ transport }) => transport.close()));
+    for (const { path, cache } of built) {
+      if (Object.values(cache.counts).some((count) => count > 0))
+        log.info({ route: path, ...cache.counts }, 'results kept');
+    }
     await server.fastify.close();
     ticker.stop();
   }
@@ -198,9 +204,11 @@ function buildRoute(
     parking: { sealer, ticker, ...route.questions },
   });
   return {
+    path: route.path,
     route: service,
     endpoint: { service, inbounds, forwardAuthorization: backend.authorization === 'forward' },
     transport,
+    cache,
   };
 }
 

@@ -4,6 +4,7 @@ import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
 import {
   ALL_LISTS,
+  heardBy,
   listen,
   listenLegacy,
   Opened,
@@ -123,4 +124,18 @@ describe('of changes that the gateway hears of, each drops what it makes old', (
     }
     expect(cacheOf(gateway, 'resources/read')).toContain('hit');
   });
+});
+
+test('what was served from memory, asked for and dropped is counted, and told at the end', async () => {
+  const result = { resultType: 'complete', ttlMs: 600_000, cacheScope: 'private', tools: [] };
+  const backend = await startTelling.modern({ on: { 'tools/list': () => ({ result }) } });
+  const { gateway, url } = await routeTo(backend);
+  for (let i = 0; i < 3; i++) await modern(url, 'tools/list');
+  const listener = opened.add(await listen(url, ALL_LISTS));
+  backend.tell(TOOLS_CHANGED);
+  await heardBy(listener, 1);
+  await modern(url, 'tools/list');
+  await gateway.close();
+  const told = gateway.logs.find(({ msg }) => msg === 'results kept');
+  expect(told).toMatchObject({ route: '/mcp', hits: 2, misses: 2, joined: 0, stale: 0, invalidations: 1 });
 });
