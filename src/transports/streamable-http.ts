@@ -1,20 +1,16 @@
-import type { Ticker } from '../exchange/ticker.js';
 import type { Rope } from '../jsonrpc/index.js';
 import { Connections } from './connections.js';
+import type { HttpLimits, HttpTarget } from './http-target.js';
 import { Transfer } from './transfer.js';
 import type { AnswerSink, Transport } from './transport.js';
 
-export interface StreamableHttpOptions {
+export interface StreamableHttpOptions extends HttpLimits {
   readonly url: string;
   /** Value of `Host`, where the backend wants another one than its authority. */
   readonly hostHeader: string | undefined;
   /** Fixed headers of the route, name and value in turn. */
   readonly headers: readonly string[];
   readonly connectMs: number;
-  /** Longest silence in the middle of a JSON body. */
-  readonly idleMs: number;
-  readonly resultBytes: number;
-  readonly ticker: Ticker;
   /** Told, in words that go with the backend's name, of what the backend does wrong and the gateway puts up with. */
   readonly onQuirk?: (what: string) => void;
 }
@@ -37,7 +33,7 @@ const SINGLE_BUFFER_UP_TO = 64 * 1024;
 const GONE: ReadonlySet<number> = new Set([404, 405, 410]);
 
 /** HTTP requests to one MCP endpoint, with answers as JSON, event stream or text. Knows nothing of MCP's messages. */
-export class StreamableHttpTransport implements Transport {
+export class StreamableHttpTransport implements Transport, HttpTarget {
   readonly options: StreamableHttpOptions;
   readonly origin: string;
   readonly connections: Connections;

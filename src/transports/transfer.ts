@@ -4,8 +4,8 @@ import type { Ticking } from '../exchange/ticker.js';
 import { type BodyOwner, type BodyReader, openBody } from './body-reader.js';
 import type { CatchUp } from './catch-up.js';
 import { TransportError, type TransportFailure, transportErrorFrom } from './errors.js';
+import type { HttpTarget } from './http-target.js';
 import { type ResponseHeaders, readHeaders } from './response-headers.js';
-import type { StreamableHttpTransport } from './streamable-http.js';
 import type { AnswerSink, Transmission } from './transport.js';
 
 const MAX_REDIRECTS = 3;
@@ -16,7 +16,7 @@ const MAX_REDIRECTS = 3;
  */
 export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmission, Ticking {
   place = NOWHERE;
-  readonly #transport: StreamableHttpTransport;
+  readonly #target: HttpTarget;
   readonly #request: Dispatcher.DispatchOptions;
   readonly sink: AnswerSink;
   #pool: Pool;
@@ -35,17 +35,17 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   #lastByteAt = 0;
 
   constructor(
-    transport: StreamableHttpTransport,
+    target: HttpTarget,
     method: Dispatcher.HttpMethod,
     headers: readonly string[],
     body: Buffer | readonly Buffer[] | null,
     sink: AnswerSink,
   ) {
-    this.#transport = transport;
-    this.#pool = transport.connections.pool;
+    this.#target = target;
+    this.#pool = target.connections.pool;
     // undici takes more than its types say: a list of buffers as a body, and it does not write to the headers.
     this.#request = {
-      path: transport.path,
+      path: target.path,
       method,
       headers: headers as string[],
       body: body as Buffer | null,
@@ -54,11 +54,11 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   }
 
   get limit(): number {
-    return this.#transport.options.resultBytes;
+    return this.#target.options.resultBytes;
   }
 
   start(): void {
-    this.#pool = this.#transport.connections.pool;
+    this.#pool = this.#target.connections.pool;
     this.#abort = undefined;
     try {
       this.#pool.dispatch(this.#request, this);
@@ -82,7 +82,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   }
 
   tick(now: number): void {
-    const { idleMs } = this.#transport.options;
+    const { idleMs } = this.#target.options;
     if (this.#held || this.#received || now - this.#lastByteAt < idleMs) return;
     this.#close(new TransportError('stalled', `no byte for ${idleMs} ms in the middle of the answer`));
   }
@@ -111,7 +111,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
     }
     if (this.#reader.kind === 'json') {
       this.#lastByteAt = performance.now();
-      this.#transport.options.ticker.add(this);
+      this.#target.options.ticker.add(this);
     }
     this.sink.onHead(status, headers);
   }
@@ -141,16 +141,16 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   onError(error: Error): void {
     if (this.#ended || this.#received) return;
     const failure = this.#failure();
-    if (failure === 'unanswered') this.#transport.connections.replace(this.#pool);
+    if (failure === 'unanswered') this.#target.connections.replace(this.#pool);
     this.#close(transportErrorFrom(error, failure));
   }
 
   /** Whether the answer teaches the transport how to ask, and it is to ask so at once: nothing was carried out. */
   #isToBeSentAgain(status: number): boolean {
     const { method, path, headers } = this.#request;
-    if (this.#transport.learnPath(method, path, status)) this.#redirected = this.#transport.path;
+    if (this.#target.learnPath(method, path, status)) this.#redirected = this.#target.path;
     else if (status === 406) {
-      const others = this.#transport.learnAccept(headers as string[]);
+      const others = this.#target.learnAccept(headers as string[]);
       if (others === undefined) return false;
       this.#request.headers = others;
       this.#redirected = path;
@@ -204,7 +204,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   }
 
   #redirect(status: number, location: string | string[] | undefined): void {
-    const target = resolveRedirect(this.#transport, status, location, ++this.#redirects);
+    const target = resolveRedirect(this.#target, this.#request.method, status, location, ++this.#redirects);
     if (target instanceof TransportError) this.fail(target);
     else this.#redirected = target;
   }
@@ -225,13 +225,14 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
 
   #finish(): void {
     this.#ended = true;
-    this.#transport.options.ticker.remove(this);
+    this.#target.options.ticker.remove(this);
   }
 }
 
 /** A redirect is followed with method and body kept (307, 308), and never to another origin: credentials go along. */
 function resolveRedirect(
-  transport: StreamableHttpTransport,
+  target: HttpTarget,
+  method: string,
   status: number,
   location: string | string[] | undefined,
   count: number,
@@ -241,15 +242,16 @@ function resolveRedirect(
       'unusable',
       `backend answered ${status} ${what}; set the final address as backend.url`,
     );
-  if (status !== 307 && status !== 308) return problem('which does not keep the request');
+  // A GET stays one whatever the kind of redirect.
+  if (status !== 307 && status !== 308 && method !== 'GET') return problem('which does not keep the request');
   if (typeof location !== 'string') return problem('without a Location');
   if (count > MAX_REDIRECTS) return problem('too many times');
   let url: URL;
   try {
-    url = new URL(location, transport.origin + transport.path);
+    url = new URL(location, target.origin + target.path);
   } catch {
     return problem('with an unreadable Location');
   }
-  if (url.origin !== transport.origin) return problem(`to another origin, ${url.origin}`);
+  if (url.origin !== target.origin) return problem(`to another origin, ${url.origin}`);
   return url.pathname + url.search;
 }

@@ -1,4 +1,3 @@
-import { getSetCookies, Headers } from 'undici';
 import { Bag, type Bagged, NOWHERE } from '../../exchange/bag.js';
 import { CODE } from '../../exchange/errors.js';
 import { isSafe } from '../../exchange/safe-methods.js';
@@ -17,6 +16,7 @@ import {
   resultRope,
 } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../../transports/catch-up.js';
+import { CookieJar } from '../../transports/cookies.js';
 import type { ResponseHeaders } from '../../transports/response-headers.js';
 import { NO_ID, RpcCall, type RpcListener, type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { POST_HEADERS } from '../../transports/streamable-http.js';
@@ -98,7 +98,7 @@ export class BackendSession {
   /** The backend does not know the session any more. */
   lost = false;
   lastUsedAt = performance.now();
-  #cookies: Map<string, string> | undefined;
+  #cookies: CookieJar | undefined;
   #headers: readonly string[];
   #nextId: number;
   #calls: Bag<CallInFlight> | undefined;
@@ -129,6 +129,11 @@ export class BackendSession {
     const { cookies } = this;
     if (cookies !== undefined) headers.push('cookie', cookies);
     return headers;
+  }
+
+  /** An id for a request that is sent as a message by itself. */
+  takeId(): number {
+    return this.#nextId++;
   }
 
   /**
@@ -260,29 +265,18 @@ export class BackendSession {
 
   /** Session affinity of load balancers in front of the backend rides on cookies; they stay within the session. */
   keepCookies(headers: ResponseHeaders): void {
-    const raw = headers['set-cookie'];
-    if (raw === undefined) return;
-    const carrier = new Headers();
-    for (const line of Array.isArray(raw) ? raw : [raw]) carrier.append('set-cookie', line);
-    this.#cookies ??= new Map();
-    for (const { name, value, maxAge, expires } of getSetCookies(carrier)) {
-      // Max-Age wins over Expires (RFC 6265, section 5.3).
-      const over = maxAge === undefined ? Number(expires ?? Infinity) <= Date.now() : maxAge <= 0;
-      if (over) this.#cookies.delete(name);
-      else this.#cookies.set(name, value);
-    }
-    if (this.#cookies.size === 0) this.#cookies = undefined;
+    if (headers['set-cookie'] === undefined) return;
+    this.#cookies ??= new CookieJar();
+    this.#cookies.keep(headers);
   }
 
   /** Value of the `Cookie` header; undefined where the backend set none. */
   get cookies(): string | undefined {
-    if (this.#cookies === undefined) return undefined;
-    return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    return this.#cookies?.header;
   }
 
   set cookies(header: string | undefined) {
-    const pairs = header?.split('; ').map((pair) => pair.split(/=(.*)/s, 2) as [string, string]);
-    this.#cookies = pairs === undefined ? undefined : new Map(pairs);
+    this.#cookies = header === undefined ? undefined : new CookieJar(header);
   }
 
   /** Finds out whether the backend still knows the session, which is dropped if it does not (basic/utilities/ping). */

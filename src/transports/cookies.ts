@@ -1,0 +1,35 @@
+import { getSetCookies, Headers } from 'undici';
+import type { ResponseHeaders } from './response-headers.js';
+
+/** The cookies of one session: load balancers in front of a backend find its sessions by them. */
+export class CookieJar {
+  readonly #cookies = new Map<string, string>();
+
+  /** @param header value of a `Cookie` header to begin with */
+  constructor(header?: string) {
+    for (const pair of header?.split('; ') ?? []) {
+      const [name, value] = pair.split(/=(.*)/s, 2) as [string, string];
+      this.#cookies.set(name, value);
+    }
+  }
+
+  /** Takes what an answer sets. */
+  keep(headers: ResponseHeaders): void {
+    const raw = headers['set-cookie'];
+    if (raw === undefined) return;
+    const carrier = new Headers();
+    for (const line of Array.isArray(raw) ? raw : [raw]) carrier.append('set-cookie', line);
+    for (const { name, value, maxAge, expires } of getSetCookies(carrier)) {
+      // Max-Age wins over Expires (RFC 6265, section 5.3).
+      const over = maxAge === undefined ? Number(expires ?? Infinity) <= Date.now() : maxAge <= 0;
+      if (over) this.#cookies.delete(name);
+      else this.#cookies.set(name, value);
+    }
+  }
+
+  /** Value of the `Cookie` header; undefined without any cookie. */
+  get header(): string | undefined {
+    if (this.#cookies.size === 0) return undefined;
+    return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+}
