@@ -86,7 +86,10 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
   async function shutDown(): Promise<void> {
     server.stopAccepting();
     server.fastify.server.close();
-    await Promise.all(built.map(({ route }) => route.drain(DRAIN_MS)));
+    await Promise.all([
+      ...built.map(({ route }) => route.drain(DRAIN_MS)),
+      ...built.flatMap(({ endpoint }) => endpoint.inbounds.map((inbound) => inbound.drain())),
+    ]);
     // Each backend session that is ended may take a few seconds, whoever it was opened for.
     await Promise.all([
       ...built.flatMap(({ endpoint }) => endpoint.inbounds.map((inbound) => inbound.close())),
@@ -154,6 +157,7 @@ function buildRoute(
   });
   const modern = new ModernOutbound({
     name,
+    optionalTasks: route.tasks.optional,
     transport,
     ticker,
     ownInfo: OWN_INFO,
@@ -166,7 +170,7 @@ function buildRoute(
     name,
     legacy,
     modern,
-    pinned: pinnedEra(backend.era),
+    pinned: backend.transport === 'http-sse' ? 'legacy' : pinnedEra(backend.era),
     leg: backend.leg,
     probe: async (forwarded) => {
       const { finding } = await probe({
@@ -208,6 +212,7 @@ function buildRoute(
     route: service,
     endpoint: { service, inbounds, forwardAuthorization: backend.authorization === 'forward' },
     transport,
+    tasks: { sealer, ticker, ...route.tasks },
     cache,
   };
 }

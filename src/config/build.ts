@@ -6,6 +6,7 @@ import { CACHED_METHODS, type Config, type RouteConfig } from './types.js';
 import { parseDuration, parseSize } from './units.js';
 
 const PARKED_PER_PRINCIPAL = 32;
+const TASKS_PER_PRINCIPAL = 32;
 
 /** `raw` has passed the schema and the rules. */
 export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config {
@@ -35,7 +36,7 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
   });
 }
 
-function buildRoute({ path, backend, sessions, questions, cache, timeouts }: RawRoute): RouteConfig {
+function buildRoute({ path, backend, sessions, questions, tasks, cache, timeouts }: RawRoute): RouteConfig {
   return {
     path,
     backend: {
@@ -46,6 +47,7 @@ function buildRoute({ path, backend, sessions, questions, cache, timeouts }: Raw
       headers: sentHeaders(backend.headers),
       ...(backend.hostHeader !== undefined && { hostHeader: backend.hostHeader }),
       authorization: backend.authorization,
+      ...(backend.messagesUrl !== undefined && { messagesUrl: backend.messagesUrl }),
     },
     sessions: {
       isolation: sessions.isolation,
@@ -67,6 +69,13 @@ function buildRoute({ path, backend, sessions, questions, cache, timeouts }: Raw
       ttlMs: Object.fromEntries(
         CACHED_METHODS.filter((method) => cache[method] !== undefined).map((method) => [
           method,
+    tasks: {
+      optional: tasks.optional,
+      ttlMs: milliseconds(tasks.ttl),
+      max: tasks.max,
+      maxPerPrincipal: tasks.maxPerPrincipal ?? TASKS_PER_PRINCIPAL,
+      maxAnonymous: tasks.maxPerPrincipal ?? tasks.max,
+    },
           millisecondsOrOff(cache[method] as string),
         ]),
       ),

@@ -8,6 +8,7 @@ import type {
   QuestionsConfig,
   RouteSessionsConfig,
 } from './types.js';
+  TasksConfig,
 
 export interface RawConfig {
   listen: ListenConfig;
@@ -38,3 +39,4 @@ export interface RawRoute {
   cache: Partial<Record<CachedMethod | 'staleIfError', string>>;
   timeouts: { connect: string; probe: string; idle: string; total: string };
 }
+  tasks: Pick<TasksConfig, 'optional' | 'max'> & { ttl: string; maxPerPrincipal?: number };

@@ -70,12 +70,15 @@ export interface RouteConfig {
   readonly timeouts: TimeoutsConfig;
 }
 
+  readonly tasks: TasksConfig;
 export interface BackendConfig {
   /** http or https, without credentials and fragment. */
   readonly url: string;
   readonly era: EraSetting;
   readonly leg: LegSetting;
-  readonly transport: 'auto' | 'streamable-http';
+  readonly transport: 'auto' | 'streamable-http' | 'http-sse';
+  /** Where messages go on HTTP+SSE, in place of what the server announces. */
+  readonly messagesUrl?: string;
   /** Names in lower case; headers that the gateway sets itself are not among them. */
   readonly headers: Readonly<Record<string, string>>;
   /** Sent as `Host` in place of the authority of `url`. */
@@ -117,6 +120,16 @@ export const CACHED_METHODS = [
 ] as const;
 
 export type CachedMethod = (typeof CACHED_METHODS)[number];
+export interface TasksConfig {
+  /** How tools that may run as tasks are called for modern clients that know tasks. */
+  readonly optional: 'call' | 'task';
+  readonly ttlMs: number;
+  readonly max: number;
+  readonly maxPerPrincipal: number;
+  /** Of all callers without a credential together. */
+  readonly maxAnonymous: number;
+}
+
 
 export interface CacheConfig {
   /** For results of a legacy backend; 0 for none, undefined for what the gateway thinks right. */

@@ -11,5 +11,7 @@ export interface Inbound {
   claimsOther(call: HttpCall): boolean;
   get(route: RouteService, call: HttpCall): void | Promise<void>;
   delete(route: RouteService, call: HttpCall): Promise<void>;
+  /** Brings what lasts beyond requests to its end, while the sessions of backends are still there. */
+  drain(): Promise<void>;
   close(): Promise<void>;
 }

@@ -4,6 +4,7 @@ import { ClientSessions, type ClientSessionsOptions } from './legacy/client-sess
 import { LegacyInbound } from './legacy/inbound.js';
 import { ModernInbound } from './modern/inbound.js';
 import type { ParkingOptions } from './modern/parking.js';
+import type { TaskBoardOptions } from './modern/tasks.js';
 
 export type { Inbound } from './era.js';
 
@@ -12,15 +13,22 @@ export interface InboundOptions {
   readonly sealer: Sealer;
   readonly sessions: ClientSessionsOptions;
   readonly parking: Omit<ParkingOptions, 'route'>;
+  readonly tasks: Omit<TaskBoardOptions, 'route'>;
 }
 
 /**
  * The eras that clients may speak on a route. A request goes to the first that claims it; the last one takes what
  * nobody claimed, and says what is wrong with it.
  */
-export function createInbounds({ route, sealer, sessions, parking }: InboundOptions): readonly Inbound[] {
+export function createInbounds({
+  route,
+  sealer,
+  sessions,
+  parking,
+  tasks,
+}: InboundOptions): readonly Inbound[] {
   return [
-    new ModernInbound({ route, ...parking }),
+    new ModernInbound({ route, ...parking }, { route, ...tasks }),
     new LegacyInbound(new ClientSessions(route, sealer, sessions)),
   ];
 }

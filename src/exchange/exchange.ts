@@ -1,5 +1,6 @@
 import type { JsonNode, RequestId } from '../jsonrpc/index.js';
 import { type Bagged, NOWHERE } from './bag.js';
+import type { TaskKeeper } from './tasks.js';
 import type { Answer, Caller, Channel, Question, ServerMessage } from './types.js';
 
 /** The params of a client's request where they stand in its body, with the era's own `_meta` keys named. */
@@ -21,6 +22,8 @@ export interface ExchangeRequest {
   readonly name: string | undefined;
   /** JSON text of `_meta.progressToken`. */
   readonly progressToken: string | undefined;
+  /** The client wants the handle of a task, and not to wait for the result. */
+  readonly wantsTask?: boolean | undefined;
   /** It brings along a state that a backend of the caller's own era gave it, who alone can tell what it means. */
   readonly resumes: boolean;
   /** The whole message, where it may be passed on to a backend of the same era as it is. */
@@ -60,6 +63,8 @@ export class Exchange implements Bagged {
   parked = false;
   /** JSON text of the progress token under which the client follows the call now. */
   progressToken: string | undefined;
+  /** The client takes the handle of a task in place of the result, and whoever keeps its tasks. */
+  taskKeeper: TaskKeeper | undefined;
   /** Told when the client is asked something, so that what comes of the request is for it alone. */
   onAsk: (() => void) | undefined;
   /** Told when the exchange is parked and when it goes on. */

@@ -1,4 +1,6 @@
 import * as core from '@modelcontextprotocol/core';
+import * as tasksOfLegacy from '@modelcontextprotocol/ext-tasks/core/v1';
+import * as tasks from '@modelcontextprotocol/ext-tasks/core/v2';
 import * as sdk from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { Loose } from './net.js';
@@ -83,6 +85,9 @@ const METHODS: Record<'legacy' | 'modern', Record<Direction, Record<string, stri
       'resources/read': undefined,
       'completion/complete': undefined,
       'subscriptions/listen': undefined,
+      'tasks/get': undefined,
+      'tasks/update': undefined,
+      'tasks/cancel': undefined,
       'notifications/cancelled': undefined,
     },
     s2c: {
@@ -94,6 +99,7 @@ const METHODS: Record<'legacy' | 'modern', Record<Direction, Record<string, stri
       'notifications/resources/list_changed': undefined,
       'notifications/resources/updated': undefined,
       'notifications/subscriptions/acknowledged': undefined,
+      'notifications/tasks': undefined,
     },
   },
 };
@@ -155,7 +161,54 @@ function collect(exports: Record<string, Loose>): Schemas {
   return { message: exports['JSONRPCMessageSchema'], byMethod, results };
 }
 
-const SCHEMAS = { legacy: collect(sdk as Loose), modern: collect(core as Loose) };
+const SCHEMAS = { legacy: collect(sdk as Loose), modern: withTasks(collect(core as Loose)) };
+
+/** The extension has methods of the legacy era's names, with other params and results. */
+function withTasks({ message, byMethod, results }: Schemas): Schemas {
+  const params = (shape: Record<string, z.ZodType>, method: string): z.ZodType =>
+    z.object({ method: z.literal(method), params: z.object(shape) });
+  const taskId = z.string();
+  return {
+    message,
+    byMethod: new Map([
+      ...byMethod,
+      ['tasks/get', params({ taskId }, 'tasks/get')],
+      ['tasks/update', params({ taskId, inputResponses: tasks.InputResponsesV2Schema }, 'tasks/update')],
+      ['tasks/cancel', params({ taskId }, 'tasks/cancel')],
+      ['notifications/tasks', z.object({ params: tasks.TaskStatusNotificationParamsV2Schema })],
+    ]),
+    results: new Map([
+      ...results,
+      ['tasks/get', tasks.GetTaskResultV2Schema],
+      ['tasks/update', tasks.UpdateTaskResultV2Schema],
+      ['tasks/cancel', tasks.CancelTaskResultV2Schema],
+    ]),
+  };
+}
+
+/** Members that the one era's tasks have and the other's do not. */
+const TASK_MEMBERS = {
+  legacy: ['ttlMs', 'pollIntervalMs', 'result', 'error', 'inputRequests', 'resultType'],
+  modern: ['ttl', 'pollInterval', 'task'],
+};
+
+/** What is wrong with a task: of `tasks/get`, of its notification, or of the answer to the call that made it. */
+function taskProblems(method: string | undefined, value: Loose, era: 'legacy' | 'modern'): string[] {
+  const isHandle = method === 'tools/call' && (era === 'legacy' ? value?.task : value?.resultType === 'task');
+  if (!isHandle && !['tasks/get', 'notifications/tasks', 'notifications/tasks/status'].includes(method ?? ''))
+    return [];
+  const task = isHandle && era === 'legacy' ? value.task : value;
+  const problems = TASK_MEMBERS[era].filter((key) => key in task).map((key) => `task has ${key}`);
+  if (era === 'legacy') problems.push(...check(tasksOfLegacy.TaskV1Schema, task, 'task'));
+  else if (isHandle) problems.push(...check(tasks.CreateTaskResultV2Schema, value, 'task'));
+  for (const [key, request] of Object.entries<Loose>(value.inputRequests ?? {}))
+    problems.push(
+      ...inputRequestProblems(request, MODERN_REVISION).map((what) => `inputRequests.${key}: ${what}`),
+    );
+  if (era === 'modern' && value.status === 'completed' && value.result !== undefined)
+    problems.push(...check(SCHEMAS.modern.results.get('tools/call'), value.result, 'result of the task'));
+  return problems;
+}
 
 function check(schema: z.ZodType | undefined, value: unknown, what: string): string[] {
   const outcome = schema?.safeParse(value);
@@ -201,6 +254,7 @@ function callProblems({ message, direction, revision }: FrameContext, era: 'lega
   if (KNOWN.has(method) && !(method in since)) problems.push(`no ${direction} method of this era`);
   if ((since[method] ?? '') > revision) problems.push(`came with ${since[method]}`);
   if (isRequest === method.startsWith('notifications/')) problems.push('request and notification mixed up');
+  problems.push(...taskProblems(method, params, era));
   if (era === 'legacy') {
     if (QUESTIONS.has(method)) problems.push(...questionProblems(method, params, revision));
     for (const key of RESERVED) if (params?._meta && key in params._meta) problems.push(`_meta has ${key}`);
@@ -228,9 +282,12 @@ function resultProblems(
 ): string[] {
   const { result } = message;
   const asksBack = era === 'modern' && result.resultType === 'input_required';
+  const isHandle =
+    requestMethod === 'tools/call' && (result.task !== undefined || result.resultType === 'task');
   const schema =
-    requestMethod === undefined || asksBack ? undefined : SCHEMAS[era].results.get(requestMethod);
+    requestMethod === undefined || asksBack || isHandle ? undefined : SCHEMAS[era].results.get(requestMethod);
   const problems = check(schema, result, 'result');
+  problems.push(...taskProblems(requestMethod, result, era));
   if (requestMethod === 'tools/call' && !asksBack && result.task === undefined) {
     if (result.resultType !== 'task' && !Array.isArray(result.content)) problems.push('no content');
   }

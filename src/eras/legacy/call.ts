@@ -19,10 +19,14 @@ import { featuresFor } from './revisions.js';
 import type { Roots } from './roots.js';
 
 const EMPTY_RESULT = Buffer.from('{}');
-/** What a client of the modern era brings along when it tries again; no server of this one knows it. */
-const ROUND_MEMBERS: ReadonlyMap<string, undefined> = new Map([
+/**
+ * What a client of the modern era brings along when it tries again, which no server of this one knows; and what makes a
+ * call a task here alone.
+ */
+const FOREIGN_MEMBERS: ReadonlyMap<string, undefined> = new Map([
   ['inputResponses', undefined],
   ['requestState', undefined],
+  ['task', undefined],
 ]);
 const USUAL_RESUME_PAUSE_MS = 1_000;
 const SHORTEST_RESUME_PAUSE_MS = 20;
@@ -32,10 +36,11 @@ const MAX_RESUMES = 1_000;
 /** Connections in a row that may break before anything came. */
 const MAX_FAILURES = 3;
 
-function roundMembers({ request, caller }: Exchange): Edits | undefined {
+function foreignMembers({ request, caller }: Exchange): Edits | undefined {
   const { bytes, node } = request.params;
   if (caller.era === 'legacy' || node === undefined) return undefined;
-  for (const key of ROUND_MEMBERS.keys()) if (getMember(bytes, node, key) !== undefined) return ROUND_MEMBERS;
+  for (const key of FOREIGN_MEMBERS.keys())
+    if (getMember(bytes, node, key) !== undefined) return FOREIGN_MEMBERS;
   return undefined;
 }
 
@@ -62,8 +67,16 @@ export class LegacyCall implements RpcListener {
     this.#roots = roots;
   }
 
-  /** @throws ExchangeError when the exchange is cancelled meanwhile */
-  async run(): Promise<RpcReply> {
+  /** The id under which the request was sent. */
+  get id(): number {
+    return this.#id;
+  }
+
+  /**
+   * @param edits to the params, other than those that a call of the other era needs
+   * @throws ExchangeError when the exchange is cancelled meanwhile
+   */
+  async run(edits: Edits | undefined = foreignMembers(this.#exchange)): Promise<RpcReply> {
     const { request, caller, cancelled: over } = this.#exchange;
     // What nobody waits for any longer is not begun.
     if (over !== undefined) throw cancelled(over);
@@ -73,7 +86,7 @@ export class LegacyCall implements RpcListener {
       (id) => {
         const token =
           request.progressToken === undefined ? undefined : new Map([['progressToken', String(id)]]);
-        return rewriteParams(request.params, token, roundMembers(this.#exchange));
+        return rewriteParams(request.params, token, edits);
       },
       caller.forwarded,
       this,
@@ -124,13 +137,8 @@ export class LegacyCall implements RpcListener {
     const { id, method, params } = frame;
     const { caller } = this.#exchange;
     const question = { id, method, params, bytes: frame.bytes };
-    if (method !== 'roots/list' || caller.era === 'legacy') return this.#exchange.ask(question);
-    if (this.#roots.policy === 'off') throw new QuestionRefused('the client did not declare roots');
-    const known = this.#roots.withoutAsking(caller);
-    if (known !== undefined) return known;
-    const answer = await this.#exchange.ask(question);
-    this.#roots.remember(caller, answer);
-    return answer;
+    const ask = (): Promise<Answer> => this.#exchange.ask(question);
+    return method === 'roots/list' && caller.era !== 'legacy' ? this.#roots.answer(caller, ask) : ask();
   }
 
   #cancel(reason: string): void {

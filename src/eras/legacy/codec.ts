@@ -23,17 +23,6 @@ const PROMISES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Server capabilities in the neutral form: without the core tasks of 2025-11-25.
- * @param text JSON text of a server's capabilities
- */
-export function neutralCapabilities(text: string): string {
-  const bytes = Buffer.from(text);
-  const out = new Rope();
-  writeObject(out, bytes, scanJson(bytes, 1), new Map([['tasks', undefined]]));
-  return out.toBuffer().toString();
-}
-
-/**
  * Server capabilities for clients that cannot be told of changes.
  * @param text JSON text of a server's capabilities
  */

@@ -166,6 +166,8 @@ export class LegacyInbound implements Inbound {
 
   async #request(
     route: RouteService,
+  async drain(): Promise<void> {}
+
     call: HttpCall,
     session: LegacyClientSession,
     frame: RequestFrame,

@@ -1,20 +1,14 @@
 import { abortable } from '../../exchange/abortable.js';
 import { mayBeAsked } from '../../exchange/asking.js';
 import { CACHEABLE } from '../../exchange/cache-key.js';
-import { type Change, type ChangeFilter, changeOf } from '../../exchange/changes.js';
+import { type Change, type ChangeFilter, changeOf, LIST_CHANGES } from '../../exchange/changes.js';
 import { badGateway, CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Subscriber, Subscription } from '../../exchange/hub.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
 import { WrongEra } from '../../exchange/outbound.js';
-import {
-  backendError,
-  type ErrorOutcome,
-  type Outcome,
-  ownError,
-  type ResultOutcome,
-} from '../../exchange/outcome.js';
+import { backendError, type ErrorOutcome, type Outcome, type ResultOutcome } from '../../exchange/outcome.js';
 import { Patience } from '../../exchange/patience.js';
 import type {
   Caller,
@@ -41,7 +35,7 @@ import type { LegacyBackend } from './backend.js';
 import { BackendSession } from './backend-session.js';
 import { LegacyCall } from './call.js';
 import { promisesOf } from './changes.js';
-import { neutralCapabilities, neutralResult, withoutPromises } from './codec.js';
+import { neutralResult, withoutPromises } from './codec.js';
 import { freshnessOf } from './freshness.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
@@ -49,6 +43,8 @@ import { type Lease, type PoolOptions, Waiter } from './pool.js';
 import { PooledSessions } from './pooled-sessions.js';
 import { Roots, type RootsPolicy } from './roots.js';
 import { SetUp } from './set-up.js';
+import { neutralTaskCapabilities } from './task-codec.js';
+import { LegacyTasks, type OptionalTasks } from './tasks.js';
 
 export interface LegacyOutboundOptions extends PoolOptions {
   /** `call` gives each call of a client without a session one of its own. */
@@ -56,6 +52,7 @@ export interface LegacyOutboundOptions extends PoolOptions {
   /** Answers that mean a lost session, beside those that are known to. */
   readonly lost: readonly ConfiguredLoss[];
   readonly roots: RootsPolicy;
+  readonly optionalTasks: OptionalTasks;
   /** How long results are good for, by method; what is not listed is judged by whether changes are heard of. */
   readonly ttlMs: Readonly<Record<string, number>>;
   /** JSON text of the Implementation that stands in for a client that does not name itself. */
@@ -77,6 +74,7 @@ export class LegacyOutbound implements Outbound {
   readonly #pooled: PooledSessions;
   readonly setUp = new SetUp();
   readonly #roots: Roots;
+  readonly #tasks: LegacyTasks;
   readonly #levels = new WeakMap<BackendSession, LogLevel>();
   readonly #patience: Patience;
 
@@ -86,8 +84,10 @@ export class LegacyOutbound implements Outbound {
     this.#patience = new Patience(backend.handshakeMs);
     backend.losses = new LossTable(options.lost);
     this.#roots = new Roots(options.roots);
+    this.#tasks = new LegacyTasks(this.#roots, options.optionalTasks);
     this.#pooled = new PooledSessions({
       ...options,
+      onChange: (change) => this.#changed(change),
       roots: this.#roots,
       setUp: this.setUp,
       open: (params) => this.#open(params),
@@ -97,10 +97,8 @@ export class LegacyOutbound implements Outbound {
   async call(exchange: Exchange): Promise<Outcome> {
     const { session, era } = exchange.caller;
     const { method } = exchange.request;
-    // The tasks of this era are not those of the extension, of which the caller was told nothing.
-    if (era !== 'legacy' && method.startsWith('tasks/')) {
-      return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
-    }
+    // Tasks of the caller's era are kept on its side, which knows all that there are.
+    if (era !== 'legacy' && method.startsWith('tasks/')) return this.#unknownTask(exchange);
     return session === undefined ? this.#callPooled(exchange) : this.#callOwn(exchange, session);
   }
 
@@ -141,7 +139,21 @@ export class LegacyOutbound implements Outbound {
   }
 
   /** A change was told of on a stream that belongs to one client, which hears of it there. */
-  readonly onChange = (frame: NotificationFrame): void => this.#options.onChange(changeOf(frame));
+  readonly onChange = (frame: NotificationFrame): void => this.#changed(changeOf(frame));
+
+  #changed(change: Change): void {
+    if (change.method === LIST_CHANGES.toolsListChanged) this.#tasks.forget();
+    this.#options.onChange(change);
+  }
+
+  async #unknownTask(exchange: Exchange): Promise<Outcome> {
+    const lease = await this.#leaseFor(exchange, undefined);
+    try {
+      return this.#tasks.unknown(exchange, lease.session);
+    } finally {
+      lease.release();
+    }
+  }
 
   /** Opens a session for a client session; used by its affinity, also to replace a lost one. */
   open(caller: Caller): Promise<BackendSession> {
@@ -186,7 +198,9 @@ export class LegacyOutbound implements Outbound {
   #callOwn(exchange: Exchange, client: ClientSession): Promise<Outcome> {
     const affinity = this.#affinity(client, exchange.caller);
     exchange.notes.session = 'own';
-    if (!mayBeAsked(exchange.caller, exchange.request.method)) return this.#callOn(affinity, exchange);
+    const { method } = exchange.request;
+    if (!mayBeAsked(exchange.caller, method) && method !== TASK_RESULT)
+      return this.#callOn(affinity, exchange);
     const over = affinity.expectQuestions();
     return this.#callOn(affinity, exchange).finally(over);
   }
@@ -210,12 +224,14 @@ export class LegacyOutbound implements Outbound {
   /** A call of a client without a session: on one that the gateway holds. */
   async #callPooled(exchange: Exchange): Promise<Outcome> {
     for (let attempt = 0; ; attempt++) {
-      const ready = this.#pooled.ready(exchange.caller, exchange.request.method);
-      const lease = ready ?? (await this.#leaseFor(exchange));
+      const { method } = exchange.request;
+      const ready = this.#pooled.ready(exchange.caller, method);
+      const lease = ready ?? (await this.#leaseFor(exchange, method));
       const { session } = lease;
       exchange.notes.session = session.id === undefined ? 'none' : lease.use;
       const onChange = (frame: NotificationFrame): void => this.#pooled.changed(exchange.caller, frame);
       const call = new LegacyCall(exchange, session, this.#roots, onChange);
+      let kept = false;
       try {
         if (exchange.caller.logLevel !== undefined)
           await abortable(exchange, this.#raiseLevel(session, exchange.caller.logLevel, exchange.caller));
@@ -224,20 +240,30 @@ export class LegacyOutbound implements Outbound {
           session.holder = call;
           exchange.onParked = lease.park;
         }
+        const tasks = this.#tasks;
+        if (tasks.runs(session) && (await abortable(exchange, tasks.wants(exchange, session)))) {
+          const done = await tasks.carryOut(exchange, { lease, call, onChange });
+          kept = done.kept;
+          if (done.outcome !== undefined) return done.outcome;
+          if (this.#mayRepeat(done.reply, session, attempt)) continue;
+          return this.#outcome(exchange, session, done.reply);
+        }
         const reply = await call.run();
         if (this.#mayRepeat(reply, session, attempt)) continue;
         return this.#outcome(exchange, session, reply);
       } finally {
-        session.holder = undefined;
         exchange.onParked = undefined;
-        lease.release();
+        if (!kept) {
+          session.holder = undefined;
+          lease.release();
+        }
       }
     }
   }
 
-  #leaseFor(exchange: Exchange): Promise<Lease> {
+  #leaseFor(exchange: Exchange, method: string | undefined): Promise<Lease> {
     const waiter = new Waiter();
-    const lease = this.#pooled.lease(exchange.caller, waiter, exchange.request.method);
+    const lease = this.#pooled.lease(exchange.caller, waiter, method);
     return abortable(exchange, lease, { leave: () => waiter.abandon(), late: (late) => late.release() });
   }
 
@@ -320,6 +346,8 @@ export class LegacyOutbound implements Outbound {
   }
 }
 
+/** During which a server may ask as well: what the task wants to know. */
+const TASK_RESULT = 'tasks/result';
 const SETS_UP: ReadonlySet<string> = new Set([
   'resources/subscribe',
   'resources/unsubscribe',
@@ -378,7 +406,7 @@ function describe(session: BackendSession, sameEra: boolean): ServerDescription 
   const heard = deaf || backend.hasNoFeed ? withoutPromises(info.capabilities) : info.capabilities;
   return {
     era: 'legacy',
-    capabilities: sameEra ? heard : neutralCapabilities(heard),
+    capabilities: sameEra ? heard : neutralTaskCapabilities(heard),
     serverInfo: info.serverInfo,
     instructions: info.instructions,
     ttlMs: 0,

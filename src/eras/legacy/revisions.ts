@@ -28,6 +28,11 @@ export interface RevisionFeatures {
   readonly urlElicitation: boolean;
   readonly samplingTools: boolean;
   readonly completionContext: boolean;
+  readonly tasks: boolean;
+  /** Streams may be taken up again by their event ids. */
+  readonly resumableStreams: boolean;
+  /** Clients bear events without data (SEP-1699); those of older SDKs take the empty text for JSON. */
+  readonly primingEvents: boolean;
 }
 
 const SINCE: Readonly<Record<Exclude<keyof RevisionFeatures, 'batches'>, LegacyRevision>> = {
@@ -38,6 +43,9 @@ const SINCE: Readonly<Record<Exclude<keyof RevisionFeatures, 'batches'>, LegacyR
   completionContext: '2025-06-18',
   urlElicitation: '2025-11-25',
   samplingTools: '2025-11-25',
+  tasks: '2025-11-25',
+  resumableStreams: '2025-03-26',
+  primingEvents: '2025-11-25',
 };
 
 function featuresOf(revision: Revision): RevisionFeatures {
@@ -49,8 +57,11 @@ function featuresOf(revision: Revision): RevisionFeatures {
     structuredContent: since('structuredContent'),
     elicitation: since('elicitation'),
     completionContext: since('completionContext'),
+    tasks: since('tasks'),
     urlElicitation: since('urlElicitation'),
     samplingTools: since('samplingTools'),
+    resumableStreams: since('resumableStreams'),
+    primingEvents: since('primingEvents'),
     batches: revision === '2025-03-26',
   };
 }

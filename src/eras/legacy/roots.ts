@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { QuestionRefused } from '../../exchange/errors.js';
 import type { Answer, Caller } from '../../exchange/types.js';
 
 /** Whether legacy servers are told of a client's roots, and whether it is asked for them anew each time. */
@@ -17,6 +18,19 @@ export class Roots {
 
   constructor(policy: RootsPolicy) {
     this.policy = policy;
+  }
+
+  /**
+   * What a server is told that asks for the roots, for which the client is asked if need be.
+   * @throws QuestionRefused where servers are not to know them, or the client cannot be asked
+   */
+  async answer(caller: Caller, ask: () => Promise<Answer>): Promise<Answer> {
+    if (this.policy === 'off') throw new QuestionRefused('the client did not declare roots');
+    const known = this.withoutAsking(caller);
+    if (known !== undefined) return known;
+    const answer = await ask();
+    this.remember(caller, answer);
+    return answer;
   }
 
   /** What can be answered without the client; undefined where it has to be asked. */

@@ -45,8 +45,8 @@ export interface CacheHints {
 
 /** Puts a neutral result into the form of the modern era. */
 export function dressResult(method: string, outcome: ResultOutcome, hints: CacheHints): void {
-  const { bytes, node, edits, serverInfo } = outcome;
-  edits.set('resultType', '"complete"');
+  const { bytes, edits, serverInfo } = outcome;
+  edits.set('resultType', outcome.isTask === true ? '"task"' : '"complete"');
   if (CACHEABLE.has(method)) {
     edits.set('ttlMs', String(hints.ttlMs));
     edits.set('cacheScope', `"${hints.scope}"`);
@@ -57,10 +57,10 @@ export function dressResult(method: string, outcome: ResultOutcome, hints: Cache
       edits.set('tools', withValidAnnotations(tools.bytes, tools.node));
   }
   if (serverInfo !== undefined) {
-    const meta = getMember(bytes, node, '_meta');
+    const meta = pendingMember(outcome, '_meta');
     const rewritten = new Rope();
-    const known = meta?.kind === 'object' ? meta : undefined;
-    writeObject(rewritten, bytes, known, new Map([[META.serverInfo, serverInfo]]));
+    const known = meta?.node.kind === 'object' ? meta.node : undefined;
+    writeObject(rewritten, meta?.bytes ?? bytes, known, new Map([[META.serverInfo, serverInfo]]));
     edits.set('_meta', rewritten);
   }
 }

@@ -2,6 +2,7 @@ import { CODE } from '../../exchange/errors.js';
 import { Exchange, type ExchangeRequest } from '../../exchange/exchange.js';
 import { type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
 import type { RouteService } from '../../exchange/route-service.js';
+import { declaresTasks, tasksUndeclared } from '../../exchange/tasks.js';
 import type { Caller, EraName } from '../../exchange/types.js';
 import {
   type Batch,
@@ -25,11 +26,12 @@ import type { Inbound } from '../era.js';
 import { type Envelope, mismatch, type Refusal, readEnvelope } from './envelope.js';
 import { InteractiveCall, type Waiter } from './interactive.js';
 import { ListedTools } from './listed-tools.js';
-import { Listening, listenEnd, wantedFilter } from './listen.js';
+import { Listening, listenEnd, namesTasks, wantedFilter } from './listen.js';
 import { ENVELOPE_KEYS, META, MODERN_VERSION, MODERN_VERSIONS } from './names.js';
 import { writeOutcome } from './outcome.js';
 import { ParkingLot, type ParkingOptions } from './parking.js';
 import { requestDigest } from './request-state.js';
+import { TaskBoard, type TaskBoardOptions } from './tasks.js';
 
 const LISTEN = 'subscriptions/listen';
 const DISCOVER = 'server/discover';
@@ -49,10 +51,12 @@ type RequestKind = 'new' | 'again' | 'resumes' | 'answered';
 /** The modern era toward clients: every POST tells all that there is to know about its sender. */
 export class ModernInbound implements Inbound {
   readonly #lot: ParkingLot<InteractiveCall>;
+  readonly #tasks: TaskBoard;
   readonly #listed = new ListedTools();
 
-  constructor(parking: ParkingOptions) {
+  constructor(parking: ParkingOptions, tasks: TaskBoardOptions) {
     this.#lot = new ParkingLot(parking);
+    this.#tasks = new TaskBoard(tasks);
   }
 
   /**
@@ -88,7 +92,13 @@ export class ModernInbound implements Inbound {
     methodNotAllowed(call);
   }
 
-  async close(): Promise<void> {}
+  async drain(): Promise<void> {
+    await this.#tasks.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#tasks.close();
+  }
 
   /** What a request says of its sender, checked as far as it can be without the backend. */
   #read(route: RouteService, call: HttpCall, frame: RequestFrame): Envelope | Refusal {
@@ -176,7 +186,7 @@ export class ModernInbound implements Inbound {
   #outcome(route: RouteService, call: HttpCall, frame: RequestFrame, exchange: Exchange): Promise<Outcome> {
     if (frame.method === DISCOVER) return discover(route, exchange);
     if (frame.method === LISTEN) return this.#listen(route, call, frame, exchange);
-    return route.run(exchange);
+    return this.#tasks.answer(exchange) ?? route.run(exchange);
   }
 
   /** A modern backend keeps the subscription itself; on another one the gateway does. */
@@ -194,6 +204,8 @@ export class ModernInbound implements Inbound {
       return ownError({ code: CODE.server, message, status: 406 });
     }
     if ((await eraOf(route, exchange.caller)) === 'modern') return route.run(exchange);
+    // The specification of the extension wants this refused, whether or not it could be told of tasks.
+    if (namesTasks(frame) && exchange.taskKeeper === undefined) return tasksUndeclared();
     const listening = new Listening(exchange, call.answer, filter);
     return route.follow(exchange, filter, listening, (honoured) => listening.acknowledge(honoured));
   }
@@ -215,7 +227,9 @@ export class ModernInbound implements Inbound {
       raw: rawOf(frame),
       paramHeaders: call.headers.params,
     };
-    return new Exchange(request, this.#caller(call, envelope), channel);
+    const exchange = new Exchange(request, this.#caller(call, envelope), channel);
+    if (declaresTasks(envelope.capabilities)) exchange.taskKeeper = this.#tasks.keeperFor(exchange.caller);
+    return exchange;
   }
 
   #caller(call: HttpCall, envelope: Envelope): Caller {

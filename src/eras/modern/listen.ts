@@ -27,6 +27,12 @@ export function wantedFilter({ bytes, params }: RequestFrame): ChangeFilter | st
     : `params.notifications.resourceSubscriptions must not hold more than ${MAX_RESOURCES}`;
 }
 
+/** Whether a `subscriptions/listen` request names tasks to be told of. */
+export function namesTasks({ bytes, params }: RequestFrame): boolean {
+  const node = params === undefined ? undefined : getMember(bytes, params, 'notifications');
+  return node?.kind === 'object' && getMember(bytes, node, 'taskIds') !== undefined;
+}
+
 /**
  * The stream of one `subscriptions/listen` request on a backend of another era (basic/patterns/subscriptions): the
  * acknowledgement first, then what changes, each under the id of the request.

@@ -59,5 +59,3 @@ export const CACHEABLE: ReadonlySet<string> = new Set([
   'resources/templates/list',
   'resources/read',
 ]);
-
-export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';

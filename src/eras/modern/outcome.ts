@@ -3,10 +3,11 @@ import { CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { Kept } from '../../exchange/kept.js';
 import { type ErrorOutcome, errorObject, type Outcome, type ResultOutcome } from '../../exchange/outcome.js';
+import { declaresTasks } from '../../exchange/tasks.js';
 import { errorObjectRope, errorRope, Rope, resultRope, writeObject } from '../../jsonrpc/index.js';
 import { checkResult, dressError, dressResult } from './codec.js';
 import type { Waiter } from './interactive.js';
-import { MODERN_CODE, TASKS_EXTENSION } from './names.js';
+import { MODERN_CODE } from './names.js';
 import { takesMode, urlElicitations } from './questions.js';
 
 const CLOSE_BRACE = 0x7d;
@@ -116,7 +117,8 @@ function writeResult({ answer, id }: Waiter, exchange: Exchange, outcome: Result
   const { method } = exchange.request;
   const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
   if (outcome.dress === 'modern') {
-    const problem = checkResult(method, outcome, declaresTasks(exchange), forcePrivate);
+    const takesTasks = declaresTasks(exchange.caller.capabilities);
+    const problem = checkResult(method, outcome, takesTasks, forcePrivate);
     if (problem !== undefined) {
       answer.end(200, errorRope(id, CODE.internal, problem));
       return;
@@ -130,9 +132,4 @@ function writeResult({ answer, id }: Waiter, exchange: Exchange, outcome: Result
   const result = new Rope();
   writeObject(result, bytes, node, edits);
   answer.end(200, resultRope(id, result));
-}
-
-function declaresTasks(exchange: Exchange): boolean {
-  const { extensions } = exchange.caller.capabilities.value;
-  return typeof extensions === 'object' && extensions !== null && TASKS_EXTENSION in extensions;
 }

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import {
   declarationFor,
   dressResult,
-  neutralCapabilities,
   neutralResult,
   withoutPromises,
 } from '../../../src/eras/legacy/codec.js';
 import { featuresFor } from '../../../src/eras/legacy/revisions.js';
+import { neutralTaskCapabilities } from '../../../src/eras/legacy/task-codec.js';
 import { readCapabilities } from '../../../src/exchange/digest.js';
 import { edited, resultOutcome, scanned, written } from '../../support/json-node.js';
 
@@ -21,7 +21,7 @@ test.each([
   ['{"resources":{"subscribe":true,"listChanged":true}}', false, '{"resources":{}}'],
   ['{ "x" : 1.0 , "logging":{ } }', false, '{ "x" : 1.0 , "logging":{ } }'],
 ])('the capabilities %s of a server whose changes are heard (%s) are %s', (text, tells, expected) => {
-  expect(neutralCapabilities(tells ? text : withoutPromises(text))).toBe(expected);
+  expect(neutralTaskCapabilities(tells ? text : withoutPromises(text))).toBe(expected);
 });
 
 test.each([

@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto';
+import { abortable } from '../../exchange/abortable.js';
+import { NOWHERE } from '../../exchange/bag.js';
+import { CODE } from '../../exchange/errors.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
+import { Quota } from '../../exchange/quota.js';
+import type { Sealer } from '../../exchange/seal.js';
+import { type TaskKeeper, type TaskLimits, taskNotFound, tasksUndeclared } from '../../exchange/tasks.js';
+import type { Ticker, Ticking } from '../../exchange/ticker.js';
+import type { Caller, Principal } from '../../exchange/types.js';
+import { getMember, scanJson } from '../../jsonrpc/index.js';
+import { KeptTask } from './kept-task.js';
+
+export interface TaskBoardOptions extends TaskLimits {
+  /** Path of the route that the tasks are on. */
+  readonly route: string;
+  readonly sealer: Sealer;
+  readonly ticker: Ticker;
+}
+
+/** Bytes that outcomes of tasks take up together; those that were told already make way first, the oldest before others. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+type TaskMethod = (task: KeptTask, exchange: Exchange) => Promise<Outcome>;
+
+/**
+ * The tasks that the gateway looks after for modern clients, at backends whose own tasks these clients could not ask about.
+ * A client knows a task by a sealed name, which is good on this route, for its principal, and in this process, which
+ * holds the task's session with the backend.
+ */
+export class TaskBoard implements Ticking {
+  place = NOWHERE;
+  readonly #options: TaskBoardOptions;
+  readonly #instance = randomBytes(6).toString('base64url');
+  /** By number, the oldest first. */
+  readonly #tasks = new Map<string, KeptTask>();
+  readonly #quota: Quota;
+
+  constructor(options: TaskBoardOptions) {
+    this.#options = options;
+    this.#quota = new Quota(options, 'tasks');
+  }
+
+  get size(): number {
+    return this.#tasks.size;
+  }
+
+  keeperFor(caller: Caller): TaskKeeper {
+    return { admit: () => this.#admit(caller) };
+  }
+
+  /**
+   * Answers a request about a task.
+   * @returns undefined where it is none of these
+   */
+  answer(exchange: Exchange): Promise<Outcome> | undefined {
+    const { method, name } = exchange.request;
+    const answer = Object.hasOwn(METHODS, method) ? METHODS[method] : undefined;
+    const content = answer === undefined ? undefined : this.#open(name ?? '');
+    if (answer === undefined || content === undefined) return undefined;
+    if (exchange.taskKeeper === undefined) return Promise.resolve(tasksUndeclared());
+    const task = this.#find(content, exchange.caller.principal);
+    return task === undefined ? Promise.resolve(taskNotFound()) : this.#answer(answer, task, exchange);
+  }
+
+  /** Looks for tasks whose time is over. */
+  tick(now: number): void {
+    for (const [number, task] of this.#tasks) if (now >= task.expiresAt) this.#drop(number, task);
+    if (this.#tasks.size === 0) this.#options.ticker.remove(this);
+  }
+
+  /** Cancels what still runs, and lets go of all. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#tasks].map(([number, task]) => this.#drop(number, task)));
+  }
+
+  async #answer(answer: TaskMethod, task: KeptTask, exchange: Exchange): Promise<Outcome> {
+    try {
+      return await abortable(exchange, answer(task, exchange));
+    } catch (error) {
+      const { outcome } = error as { outcome?: Outcome };
+      if (outcome === undefined) throw error;
+      return outcome;
+    } finally {
+      exchange.onCancel(undefined);
+      this.#trim();
+    }
+  }
+
+  #admit(caller: Caller): KeptTask {
+    const { principal } = caller;
+    const full = this.#quota.full(principal);
+    if (full !== undefined) this.#makeRoom(full === 'own' ? principal : undefined);
+    this.#quota.take(principal);
+    const number = randomBytes(12).toString('base64url');
+    const { sealer, route, ttlMs, ticker } = this.#options;
+    const id = sealer.seal(purposeOf(route), JSON.stringify([this.#instance, number, principal]));
+    const onGivenBack = (): void => {
+      if (this.#tasks.delete(number)) this.#quota.give(principal);
+    };
+    const task = new KeptTask({ id, caller, maxTtlMs: ttlMs, onGivenBack });
+    this.#tasks.set(number, task);
+    ticker.add(this);
+    return task;
+  }
+
+  #open(id: string): string | undefined {
+    return this.#options.sealer.open(purposeOf(this.#options.route), id);
+  }
+
+  #find(content: string, caller: Principal): KeptTask | undefined {
+    const [instance, number, principal] = JSON.parse(content) as [string, string, Principal];
+    if (instance !== this.#instance || principal !== caller) return undefined;
+    const task = this.#tasks.get(number);
+    return task === undefined || performance.now() >= task.expiresAt ? undefined : task;
+  }
+
+  /** A task whose end was told makes way for a new one. */
+  #makeRoom(principal: Principal | undefined): void {
+    for (const [number, task] of this.#tasks) {
+      if (!task.told || (principal !== undefined && task.caller.principal !== principal)) continue;
+      this.#drop(number, task);
+      return;
+    }
+  }
+
+  /** Keeps what is kept of outcomes within its bounds. */
+  #trim(): void {
+    let bytes = 0;
+    for (const task of this.#tasks.values()) bytes += task.size;
+    for (const told of [true, false]) {
+      for (const [number, task] of this.#tasks) {
+        if (bytes <= MAX_BYTES) return;
+        if (task.size === 0 || task.told !== told) continue;
+        bytes -= task.size;
+        this.#drop(number, task);
+      }
+    }
+  }
+
+  #drop(number: string, task: KeptTask): Promise<void> {
+    if (!this.#tasks.delete(number)) return Promise.resolve();
+    this.#quota.give(task.caller.principal);
+    return task.end();
+  }
+}
+
+/** A name is of no use on another route. */
+const purposeOf = (route: string): string => `task ${route}`;
+
+const EMPTY = Buffer.from('{}');
+
+/** Requests of the extension. */
+const METHODS: Readonly<Record<string, TaskMethod | undefined>> = {
+  'tasks/get': async (task, { caller }) => {
+    const outcome = await task.look(caller);
+    task.told ||= task.over;
+    return outcome;
+  },
+  'tasks/update': async (task, { request }) => {
+    const { bytes, node } = request.params;
+    const responses = node === undefined ? undefined : getMember(bytes, node, 'inputResponses');
+    if (responses?.kind !== 'object')
+      return ownError({ code: CODE.invalidParams, message: 'params.inputResponses must be an object' });
+    task.update(bytes, responses);
+    return acknowledged();
+  },
+  'tasks/cancel': async (task, { caller }) => {
+    await task.cancel(caller);
+    return acknowledged();
+  },
+};
+
+function acknowledged(): Outcome {
+  return ownResult(EMPTY, scanJson(EMPTY, 1));
+}

@@ -1,0 +1,57 @@
+import { ANONYMOUS } from './digest.js';
+import { overloaded } from './errors.js';
+import type { Principal } from './types.js';
+
+export interface QuotaLimits {
+  readonly max: number;
+  readonly maxPerPrincipal: number;
+  /** Of all callers without a credential, who may be many people. */
+  readonly maxAnonymous: number;
+}
+
+/** So many of a thing at a time, and so many for one principal. */
+export class Quota {
+  readonly #limits: QuotaLimits;
+  readonly #what: string;
+  readonly #perPrincipal = new Map<Principal, number>();
+  #size = 0;
+
+  /** @param what the things that are counted, for messages to people */
+  constructor(limits: QuotaLimits, what: string) {
+    this.#limits = limits;
+    this.#what = what;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Whether one more would be too many, for all or for this principal. */
+  full(principal: Principal): 'all' | 'own' | undefined {
+    if (this.#size >= this.#limits.max) return 'all';
+    return (this.#perPrincipal.get(principal) ?? 0) >= this.#ownLimit(principal) ? 'own' : undefined;
+  }
+
+  /** @throws ExchangeError when there are too many */
+  take(principal: Principal): void {
+    const full = this.full(principal);
+    if (full === 'all') throw overloaded(`limit of ${this.#limits.max} ${this.#what} reached`);
+    if (full === 'own') {
+      const whose = principal === ANONYMOUS ? 'callers without a credential' : 'one principal';
+      throw overloaded(`limit of ${this.#ownLimit(principal)} ${this.#what} of ${whose} reached`);
+    }
+    this.#size++;
+    this.#perPrincipal.set(principal, (this.#perPrincipal.get(principal) ?? 0) + 1);
+  }
+
+  give(principal: Principal): void {
+    this.#size--;
+    const left = (this.#perPrincipal.get(principal) ?? 1) - 1;
+    if (left === 0) this.#perPrincipal.delete(principal);
+    else this.#perPrincipal.set(principal, left);
+  }
+
+  #ownLimit(principal: Principal): number {
+    return principal === ANONYMOUS ? this.#limits.maxAnonymous : this.#limits.maxPerPrincipal;
+  }
+}
