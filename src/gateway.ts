@@ -152,12 +152,12 @@ function buildRoute(
     lost: sessions.lost,
     ownInfo: OWN_INFO,
     roots: route.questions.roots,
+    optionalTasks: route.tasks.optional,
     ttlMs: route.cache.ttlMs,
     onChange,
   });
   const modern = new ModernOutbound({
     name,
-    optionalTasks: route.tasks.optional,
     transport,
     ticker,
     ownInfo: OWN_INFO,
@@ -206,13 +206,13 @@ function buildRoute(
       questionMs: route.questions.timeoutMs,
     },
     parking: { sealer, ticker, ...route.questions },
+    tasks: { sealer, ticker, ...route.tasks },
   });
   return {
     path: route.path,
     route: service,
     endpoint: { service, inbounds, forwardAuthorization: backend.authorization === 'forward' },
     transport,
-    tasks: { sealer, ticker, ...route.tasks },
     cache,
   };
 }

@@ -44,10 +44,10 @@ function buildRoute({ path, backend, sessions, questions, tasks, cache, timeouts
       era: backend.era,
       leg: backend.leg,
       transport: backend.transport,
+      ...(backend.messagesUrl !== undefined && { messagesUrl: backend.messagesUrl }),
       headers: sentHeaders(backend.headers),
       ...(backend.hostHeader !== undefined && { hostHeader: backend.hostHeader }),
       authorization: backend.authorization,
-      ...(backend.messagesUrl !== undefined && { messagesUrl: backend.messagesUrl }),
     },
     sessions: {
       isolation: sessions.isolation,
@@ -65,10 +65,6 @@ function buildRoute({ path, backend, sessions, questions, tasks, cache, timeouts
       maxParkedPerPrincipal: questions.maxParkedPerPrincipal ?? PARKED_PER_PRINCIPAL,
       maxParkedAnonymous: questions.maxParkedPerPrincipal ?? questions.maxParked,
     },
-    cache: {
-      ttlMs: Object.fromEntries(
-        CACHED_METHODS.filter((method) => cache[method] !== undefined).map((method) => [
-          method,
     tasks: {
       optional: tasks.optional,
       ttlMs: milliseconds(tasks.ttl),
@@ -76,6 +72,10 @@ function buildRoute({ path, backend, sessions, questions, tasks, cache, timeouts
       maxPerPrincipal: tasks.maxPerPrincipal ?? TASKS_PER_PRINCIPAL,
       maxAnonymous: tasks.maxPerPrincipal ?? tasks.max,
     },
+    cache: {
+      ttlMs: Object.fromEntries(
+        CACHED_METHODS.filter((method) => cache[method] !== undefined).map((method) => [
+          method,
           millisecondsOrOff(cache[method] as string),
         ]),
       ),

@@ -7,8 +7,8 @@ import type {
   LogLevel,
   QuestionsConfig,
   RouteSessionsConfig,
-} from './types.js';
   TasksConfig,
+} from './types.js';
 
 export interface RawConfig {
   listen: ListenConfig;
@@ -36,7 +36,7 @@ export interface RawRoute {
     timeout: string;
     maxParkedPerPrincipal?: number;
   };
+  tasks: Pick<TasksConfig, 'optional' | 'max'> & { ttl: string; maxPerPrincipal?: number };
   cache: Partial<Record<CachedMethod | 'staleIfError', string>>;
   timeouts: { connect: string; probe: string; idle: string; total: string };
 }
-  tasks: Pick<TasksConfig, 'optional' | 'max'> & { ttl: string; maxPerPrincipal?: number };

@@ -66,11 +66,11 @@ export interface RouteConfig {
   readonly backend: BackendConfig;
   readonly sessions: RouteSessionsConfig;
   readonly questions: QuestionsConfig;
+  readonly tasks: TasksConfig;
   readonly cache: CacheConfig;
   readonly timeouts: TimeoutsConfig;
 }
 
-  readonly tasks: TasksConfig;
 export interface BackendConfig {
   /** http or https, without credentials and fragment. */
   readonly url: string;
@@ -102,6 +102,16 @@ export interface LostSessionConfig {
   readonly message?: string;
 }
 
+export interface TasksConfig {
+  /** How tools that may run as tasks are called for modern clients that know tasks. */
+  readonly optional: 'call' | 'task';
+  readonly ttlMs: number;
+  readonly max: number;
+  readonly maxPerPrincipal: number;
+  /** Of all callers without a credential together. */
+  readonly maxAnonymous: number;
+}
+
 export interface QuestionsConfig {
   readonly timeoutMs: number;
   readonly roots: 'off' | 'cached' | 'ask';
@@ -120,16 +130,6 @@ export const CACHED_METHODS = [
 ] as const;
 
 export type CachedMethod = (typeof CACHED_METHODS)[number];
-export interface TasksConfig {
-  /** How tools that may run as tasks are called for modern clients that know tasks. */
-  readonly optional: 'call' | 'task';
-  readonly ttlMs: number;
-  readonly max: number;
-  readonly maxPerPrincipal: number;
-  /** Of all callers without a credential together. */
-  readonly maxAnonymous: number;
-}
-
 
 export interface CacheConfig {
   /** For results of a legacy backend; 0 for none, undefined for what the gateway thinks right. */

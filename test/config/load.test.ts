@@ -42,8 +42,8 @@ test('a file with one path and one URL gets every default', () => {
           maxParkedPerPrincipal: 32,
           maxParkedAnonymous: 1000,
         },
-        cache: { ttlMs: {}, staleIfErrorMs: 0 },
         tasks: { optional: 'call', ttlMs: 3_600_000, max: 1000, maxPerPrincipal: 32, maxAnonymous: 1000 },
+        cache: { ttlMs: {}, staleIfErrorMs: 0 },
         timeouts: { connectMs: 5000, probeMs: 3000, idleMs: 60_000, totalMs: 600_000 },
       },
     ],
@@ -76,8 +76,8 @@ routes:
                headers: { X-Key: a b }, hostHeader: "localhost:3000", authorization: drop }
     sessions: { isolation: call, max: 5, idle: 1s, lost: [{ status: 500 }, { status: 200, message: gone }] }
     questions: { timeout: 2s, roots: ask, maxParked: 6, maxParkedPerPrincipal: 7 }
-    cache: { tools/list: 30s, resources/read: "off", staleIfError: 1h }
     tasks: { optional: task, ttl: 2m, max: 8, maxPerPrincipal: 9 }
+    cache: { tools/list: 30s, resources/read: "off", staleIfError: 1h }
     timeouts: { connect: 3s, probe: 4s, idle: 5s, total: 1h }
 `);
   expect(config).toEqual({
@@ -125,9 +125,9 @@ routes:
           maxParkedPerPrincipal: 7,
           maxParkedAnonymous: 7,
         },
+        tasks: { optional: 'task', ttlMs: 120_000, max: 8, maxPerPrincipal: 9, maxAnonymous: 9 },
         cache: { ttlMs: { 'tools/list': 30_000, 'resources/read': 0 }, staleIfErrorMs: 3_600_000 },
         timeouts: { connectMs: 3000, probeMs: 4000, idleMs: 5000, totalMs: 3_600_000 },
-        tasks: { optional: 'task', ttlMs: 120_000, max: 8, maxPerPrincipal: 9, maxAnonymous: 9 },
       },
     ],
     warnings: [],

@@ -160,14 +160,14 @@ export class LegacyInbound implements Inbound {
     await ended;
   }
 
+  async drain(): Promise<void> {}
+
   async close(): Promise<void> {
     await this.#sessions.close();
   }
 
   async #request(
     route: RouteService,
-  async drain(): Promise<void> {}
-
     call: HttpCall,
     session: LegacyClientSession,
     frame: RequestFrame,
