@@ -24,8 +24,10 @@ export function checkRules(document: ConfigDocument): void {
   for (let i = 0; i < routes.length; i++) {
     const backend: Segment[] = ['routes', i, 'backend'];
     checkUrl(document, [...backend, 'url'], { query: true });
+    checkUrl(document, [...backend, 'messagesUrl'], { query: true });
     checkHeaders(document, [...backend, 'headers']);
     checkLeg(document, backend);
+    checkTransport(document, backend);
     checkLost(document, ['routes', i, 'sessions', 'lost']);
   }
 }
@@ -115,6 +117,22 @@ function checkLeg(document: ConfigDocument, backend: readonly Segment[]): void {
   const pinned = MODERN_ERAS.has(era) ? 'modern' : 'legacy';
   if (pinned !== leg && !isReported(document, [...backend, 'era'])) {
     document.report([...backend, 'leg'], `auto or ${pinned}, since backend.era is ${era}`);
+  }
+}
+
+/** HTTP+SSE was there in the first revision alone, and servers of the modern era cannot be reached by it. */
+function checkTransport(document: ConfigDocument, backend: readonly Segment[]): void {
+  const transport = valueAt(document.data, [...backend, 'transport']);
+  if (transport === 'streamable-http' && valueAt(document.data, [...backend, 'messagesUrl']) !== undefined) {
+    document.report([...backend, 'messagesUrl'], 'the transport http-sse or auto for this key', {
+      at: 'key',
+    });
+  }
+  if (transport !== 'http-sse') return;
+  for (const key of ['era', 'leg']) {
+    const value = valueAt(document.data, [...backend, key]);
+    if (typeof value !== 'string' || !MODERN_ERAS.has(value)) continue;
+    document.report([...backend, key], 'auto or legacy, since the modern era has no transport http-sse');
   }
 }
 

@@ -9,7 +9,6 @@ import { parseDuration, parseSize } from './units.js';
 
 const STDIO_HINT =
   'servers on stdio cannot be reached in this version; serve it over Streamable HTTP and give its url';
-const HTTP_SSE_HINT = 'HTTP+SSE cannot be reached in this version, only Streamable HTTP';
 
 /** Keys that other gateways, or later versions of this one, have. */
 const KEY_HINTS: Readonly<Record<string, string>> = {
@@ -19,11 +18,10 @@ const KEY_HINTS: Readonly<Record<string, string>> = {
   cwd: STDIO_HINT,
 };
 
-/** Values of `transport` that other gateways, or later versions of this one, have. */
+/** Values of `transport` that other gateways have. */
 const TRANSPORT_HINTS: Readonly<Record<string, string>> = {
   stdio: STDIO_HINT,
-  'http-sse': HTTP_SSE_HINT,
-  sse: HTTP_SSE_HINT,
+  sse: 'did you mean http-sse?',
 };
 
 /** Validates `document.data`, fills in the defaults in place and reports every violation to the document. */

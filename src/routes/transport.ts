@@ -1,5 +1,6 @@
 import type { BackendConfig } from '../config/index.js';
 import type { Ticker } from '../exchange/ticker.js';
+import { HttpSseTransport } from '../transports/http-sse/transport.js';
 import { StreamableHttpTransport } from '../transports/streamable-http.js';
 import type { Transport } from '../transports/transport.js';
 
@@ -17,12 +18,20 @@ export interface TransportLimits {
 
 /** Makes the transport that a route's backend is configured for. */
 export function openTransport(backend: BackendConfig, limits: TransportLimits): Transport {
-  return new StreamableHttpTransport({
+  const options = {
     ...limits,
     url: backend.url,
     hostHeader: backend.hostHeader,
     headers: Object.entries(backend.headers).flat(),
-  });
+  };
+  if (backend.transport === 'http-sse') {
+    return new HttpSseTransport({
+      ...options,
+      messagesUrl: backend.messagesUrl,
+      endpointMs: limits.connectMs,
+    });
+  }
+  return new StreamableHttpTransport(options);
 }
 
 /** How messages to people name a backend: by its origin, since paths and queries hold keys at times. */

@@ -13,6 +13,11 @@ export interface MessageSink {
   onPriming?(eventId: string): void;
   /** The server's wish for the pause before a reconnection, in milliseconds. */
   onRetry?(ms: number): void;
+  /**
+   * An event of another name than `message`.
+   * @throws TransportError to end the answer
+   */
+  onNamedEvent?(name: string, data: Buffer): void;
 }
 
 /** How a body ended: `text` is the beginning of one that is neither JSON nor an event stream. */
@@ -121,7 +126,7 @@ class EventReader implements BodyReader {
           if (id !== undefined) sink.onPriming?.(id);
         } else if (type === '' || type === 'message') {
           sink.onMessage(data, id);
-        }
+        } else sink.onNamedEvent?.(type, data);
       },
       onRetry: (ms) => sink.onRetry?.(ms),
     });

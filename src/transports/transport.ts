@@ -37,6 +37,8 @@ export interface Transport {
     body: Rope | undefined,
     sink: AnswerSink,
   ): Transmission;
+  /** A session is given up without a DELETE, since the backend does not know it any more. */
+  abandon?(sessionId: string): void;
   /** The backend did what it should not, and the gateway puts up with it; in words that go with its name. */
   quirk(what: string): void;
   /** Ends every connection, also those in use. */

@@ -156,10 +156,28 @@ describe('an unknown key', () => {
   });
 });
 
-test.each(['http-sse', 'stdio', 'sse'])('the transport %s is refused with a hint', (transport) => {
-  expect(problemsOf(withBackend(`transport: ${transport}`))[0]).toMatch(
-    /expected one of auto, streamable-http \(.* in this version/,
-  );
+test.each([
+  ['stdio', 'in this version'],
+  ['sse', 'did you mean http-sse?'],
+])('the transport %s is refused with a hint', (transport, hint) => {
+  const [problem] = problemsOf(withBackend(`transport: ${transport}`));
+  expect(problem).toMatch(/expected one of auto, streamable-http, http-sse \(/);
+  expect(problem).toContain(hint);
+});
+
+test('a server on HTTP+SSE is of the legacy era', () => {
+  expect(problemsOf(withBackend('transport: http-sse, era: 2024-11-05, leg: legacy'))).toEqual([]);
+  for (const key of ['era: modern', 'era: 2026-07-28', 'leg: modern']) {
+    expect(problemsOf(withBackend(`transport: http-sse, ${key}`))[0]).toContain('expected auto or legacy');
+  }
+});
+
+test('a place for messages is for HTTP+SSE alone', () => {
+  const place = 'messagesUrl: "http://b/messages?x=1"';
+  expect(problemsOf(withBackend(place))).toEqual([]);
+  expect(problemsOf(withBackend(`transport: http-sse, ${place}`))).toEqual([]);
+  expect(problemsOf(withBackend(`transport: streamable-http, ${place}`))[0]).toContain('http-sse or auto');
+  expect(problemsOf(withBackend('messagesUrl: /messages'))[0]).toContain('an http or https URL');
 });
 
 describe('URLs', () => {

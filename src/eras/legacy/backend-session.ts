@@ -293,6 +293,7 @@ export class BackendSession {
     if (this.lost) return;
     this.lost = true;
     this.closeFeed();
+    if (this.id !== undefined) this.backend.transport.abandon?.(this.id);
     this.watcher?.onLost();
   }
 
