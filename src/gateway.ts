@@ -170,7 +170,7 @@ function buildRoute(
     name,
     legacy,
     modern,
-    pinned: pinnedEra(backend.era),
+    pinned: backend.transport === 'http-sse' ? 'legacy' : pinnedEra(backend.era),
     leg: backend.leg,
     probe: async (forwarded) => {
       const { finding } = await probe({

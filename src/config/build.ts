@@ -44,6 +44,7 @@ function buildRoute({ path, backend, sessions, questions, tasks, cache, timeouts
       era: backend.era,
       leg: backend.leg,
       transport: backend.transport,
+      ...(backend.messagesUrl !== undefined && { messagesUrl: backend.messagesUrl }),
       headers: sentHeaders(backend.headers),
       ...(backend.hostHeader !== undefined && { hostHeader: backend.hostHeader }),
       authorization: backend.authorization,

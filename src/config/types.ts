@@ -76,7 +76,9 @@ export interface BackendConfig {
   readonly url: string;
   readonly era: EraSetting;
   readonly leg: LegSetting;
-  readonly transport: 'auto' | 'streamable-http';
+  readonly transport: 'auto' | 'streamable-http' | 'http-sse';
+  /** Where messages go on HTTP+SSE, in place of what the server announces. */
+  readonly messagesUrl?: string;
   /** Names in lower case; headers that the gateway sets itself are not among them. */
   readonly headers: Readonly<Record<string, string>>;
   /** Sent as `Host` in place of the authority of `url`. */
