@@ -6,7 +6,6 @@ import { LegacyBackend } from './eras/legacy/backend.js';
 import { LegacyOutbound } from './eras/legacy/outbound.js';
 import { isLegacyRevision } from './eras/legacy/revisions.js';
 import { ModernOutbound } from './eras/modern/outbound.js';
-import { probe } from './eras/modern/probe.js';
 import type { Change } from './exchange/changes.js';
 import { ResultCache } from './exchange/result-cache.js';
 import { Sealer } from './exchange/seal.js';
@@ -16,9 +15,11 @@ import type { Endpoint } from './http/endpoint.js';
 import { RequestGuard } from './http/origins.js';
 import { HttpServer } from './http/server.js';
 import { Backend } from './routes/backend.js';
+import { findEra } from './routes/find-era.js';
 import { Route } from './routes/route.js';
 import { backendName, openTransport } from './routes/transport.js';
 import { logExchange } from './telemetry/exchange-log.js';
+import { ProcessLimit } from './transports/stdio/process-limit.js';
 import type { Transport } from './transports/transport.js';
 import { OWN_INFO } from './version.js';
 
@@ -56,8 +57,9 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
   const ticker = new Ticker();
   const sealer = new Sealer(config.sealKeys);
   const onFault = (error: unknown): void => log.error({ err: error }, 'fault of the gateway');
+  const processes = new ProcessLimit(config.limits.processes);
   const built = config.routes.map((route) =>
-    buildRoute(route, config, { log, exchanges, ticker, sealer, onFault }),
+    buildRoute(route, config, { log, exchanges, ticker, sealer, processes, onFault }),
   );
   const server = new HttpServer({
     endpoints: built.map(({ endpoint }) => endpoint),
@@ -118,16 +120,19 @@ interface Shared {
   readonly exchanges: Logger;
   readonly ticker: Ticker;
   readonly sealer: Sealer;
+  readonly processes: ProcessLimit;
   readonly onFault: (error: unknown) => void;
 }
 
 function buildRoute(
   route: RouteConfig,
   config: Config,
-  { log, exchanges, ticker, sealer, onFault }: Shared,
+  { log, exchanges, ticker, sealer, processes, onFault }: Shared,
 ): BuiltRoute {
   const { backend, timeouts, sessions } = route;
   const name = backendName(backend);
+  // A server that is started has to come up first.
+  const handshakeMs = backend.command === undefined ? timeouts.connectMs : timeouts.startMs;
   const transport = openTransport(backend, {
     connectMs: timeouts.connectMs,
     idleMs: timeouts.idleMs,
@@ -136,6 +141,9 @@ function buildRoute(
     onQuirk: onceEach((quirk) =>
       log.warn({ route: route.path, backend: name, quirk }, 'the backend does what it should not'),
     ),
+    processes,
+    processIdleMs: sessions.idleMs,
+    processLog: log.child({ route: route.path, backend: name }),
   });
   const cache = new ResultCache({
     maxEntries: CACHE_ENTRIES,
@@ -143,7 +151,7 @@ function buildRoute(
     staleIfErrorMs: route.cache.staleIfErrorMs,
   });
   const onChange = (change: Change): void => cache.invalidate(change);
-  const legacyBackend = new LegacyBackend(name, transport, ticker, timeouts.connectMs);
+  const legacyBackend = new LegacyBackend(name, transport, ticker, handshakeMs);
   if (isLegacyRevision(backend.era)) legacyBackend.newestAllowed = backend.era;
   const legacy = new LegacyOutbound(legacyBackend, {
     isolation: sessions.isolation,
@@ -161,7 +169,7 @@ function buildRoute(
     transport,
     ticker,
     ownInfo: OWN_INFO,
-    discoverMs: timeouts.connectMs,
+    discoverMs: handshakeMs,
     maxRounds: config.limits.rounds,
     onCannotAsk: () => state.cannotAskOnModern(),
     onChange,
@@ -172,16 +180,15 @@ function buildRoute(
     modern,
     pinned: backend.transport === 'http-sse' ? 'legacy' : pinnedEra(backend.era),
     leg: backend.leg,
-    probe: async (forwarded) => {
-      const { finding } = await probe({
+    probe: (forwarded) =>
+      findEra({
         transport,
         ticker,
         ownInfo: OWN_INFO,
         timeoutMs: timeouts.probeMs,
+        startMs: timeouts.startMs,
         forwarded,
-      });
-      return finding;
-    },
+      }),
     onVerdict: ({ era, reason }) =>
       log.info({ route: route.path, backend: name, era, reason }, 'era of the backend'),
   });

@@ -2,7 +2,7 @@
 
 import { ownedHeaderReason } from './backend-headers.js';
 import type { RawConfig, RawRoute } from './raw.js';
-import { CACHED_METHODS, type Config, type RouteConfig } from './types.js';
+import { CACHED_METHODS, type CommandConfig, type Config, type RouteConfig } from './types.js';
 import { parseDuration, parseSize } from './units.js';
 
 const PARKED_PER_PRINCIPAL = 32;
@@ -29,6 +29,7 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
       listeners: limits.listeners,
       sessions: limits.sessions,
       exchanges: limits.exchanges,
+      processes: limits.processes,
       cacheBytes: bytes(limits.cache),
     },
     routes: raw.routes.map(buildRoute),
@@ -40,14 +41,16 @@ function buildRoute({ path, backend, sessions, questions, tasks, cache, timeouts
   return {
     path,
     backend: {
-      url: backend.url,
+      ...(backend.url !== undefined && { url: backend.url }),
+      ...(backend.command !== undefined && { command: commandOf(backend.command, backend) }),
       era: backend.era,
       leg: backend.leg,
       transport: backend.transport,
       ...(backend.messagesUrl !== undefined && { messagesUrl: backend.messagesUrl }),
       headers: sentHeaders(backend.headers),
       ...(backend.hostHeader !== undefined && { hostHeader: backend.hostHeader }),
-      authorization: backend.authorization,
+      // There is no header that could carry it, and nobody who would verify it.
+      authorization: backend.command === undefined ? backend.authorization : 'drop',
     },
     sessions: {
       isolation: sessions.isolation,
@@ -83,10 +86,21 @@ function buildRoute({ path, backend, sessions, questions, tasks, cache, timeouts
     },
     timeouts: {
       connectMs: milliseconds(timeouts.connect),
+      startMs: milliseconds(timeouts.start),
       probeMs: milliseconds(timeouts.probe),
       idleMs: milliseconds(timeouts.idle),
       totalMs: milliseconds(timeouts.total),
     },
+  };
+}
+
+function commandOf(command: string, { args, env, cwd, process }: RawRoute['backend']): CommandConfig {
+  return {
+    command,
+    args: args ?? [],
+    env: { ...env },
+    ...(cwd !== undefined && { cwd }),
+    process: process ?? 'per-session',
   };
 }
 

@@ -59,6 +59,11 @@ export class ConfigDocument {
     return this.#places.get(pointerOf(segments))?.source;
   }
 
+  /** Whether the file itself has something there, be it nothing but a key; defaults are not written. */
+  isWritten(segments: readonly Segment[]): boolean {
+    return this.#places.has(pointerOf(segments));
+  }
+
   isBroken(segments: readonly Segment[]): boolean {
     return this.#places.get(pointerOf(segments))?.broken ?? false;
   }

@@ -3,6 +3,7 @@
 import type {
   BackendConfig,
   CachedMethod,
+  CommandConfig,
   ListenConfig,
   LogLevel,
   QuestionsConfig,
@@ -23,6 +24,7 @@ export interface RawConfig {
     listeners: number;
     sessions: number;
     exchanges: number;
+    processes: number;
     cache: string | number;
   };
   routes: RawRoute[];
@@ -30,7 +32,13 @@ export interface RawConfig {
 
 export interface RawRoute {
   path: string;
-  backend: BackendConfig;
+  backend: Omit<BackendConfig, 'command'> & {
+    command?: string;
+    args?: string[];
+    env?: Record<string, string>;
+    cwd?: string;
+    process?: CommandConfig['process'];
+  };
   sessions: Omit<RouteSessionsConfig, 'idleMs'> & { idle: string };
   questions: Pick<QuestionsConfig, 'roots' | 'maxParked'> & {
     timeout: string;
@@ -38,5 +46,5 @@ export interface RawRoute {
   };
   tasks: Pick<TasksConfig, 'optional' | 'max'> & { ttl: string; maxPerPrincipal?: number };
   cache: Partial<Record<CachedMethod | 'staleIfError', string>>;
-  timeouts: { connect: string; probe: string; idle: string; total: string };
+  timeouts: { connect: string; start: string; probe: string; idle: string; total: string };
 }

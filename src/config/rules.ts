@@ -23,6 +23,7 @@ export function checkRules(document: ConfigDocument): void {
   checkPaths(document, routes.length);
   for (let i = 0; i < routes.length; i++) {
     const backend: Segment[] = ['routes', i, 'backend'];
+    checkKind(document, backend);
     checkUrl(document, [...backend, 'url'], { query: true });
     checkUrl(document, [...backend, 'messagesUrl'], { query: true });
     checkHeaders(document, [...backend, 'headers']);
@@ -30,6 +31,31 @@ export function checkRules(document: ConfigDocument): void {
     checkTransport(document, backend);
     checkLost(document, ['routes', i, 'sessions', 'lost']);
   }
+}
+
+/** The keys that say something about one way to reach a server. */
+const OF_COMMAND: readonly string[] = ['args', 'env', 'cwd', 'process'];
+const OF_URL: readonly string[] = ['transport', 'headers', 'hostHeader', 'authorization'];
+
+/** A server is reached at a URL, or started by a command. */
+function checkKind(document: ConfigDocument, backend: readonly Segment[]): void {
+  if (!isMapping(valueAt(document.data, backend))) return;
+  const has = (key: string): boolean => document.isWritten([...backend, key]);
+  const report = (key: string, found: string, expected: string): void =>
+    document.report([...backend, key], expected, { found, at: 'key' });
+  const url = has('url');
+  if (url && has('command')) report('command', 'url and command', 'one of them');
+  else if (!url && !has('command')) {
+    const expected = `${expectedText([...backend, 'url'])}, or command and args in its place for a server on stdio`;
+    report('url', 'nothing', expected);
+  } else {
+    const [kind, foreign] = url ? (['url', OF_COMMAND] as const) : (['command', OF_URL] as const);
+    for (const key of foreign.filter(has)) report(key, `the key ${key} beside ${kind}`, 'no such key there');
+  }
+}
+
+function isMapping(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Every successful call has the status 200, and a tool's own error is none of the session's. */

@@ -4,10 +4,12 @@ import { placeholderNames } from './interpolate.js';
 import { type Segment, valueAt } from './problems.js';
 
 const MAX_SHOWN = 80;
+/** Keys of a backend whose values hold tokens at times. */
+const SECRET_OF_BACKEND: ReadonlySet<Segment> = new Set(['headers', 'env', 'args']);
 
 /**
  * Names the value at `segments`: text in quotes, kinds in words. A value that came from outside of the file is shown as
- * it is written there (`source`); of headers and seal keys only the names of the placeholders are.
+ * it is written there (`source`); of headers, arguments, variables and seal keys only the names of the placeholders are.
  */
 export function foundText(data: unknown, segments: readonly Segment[], source: string | undefined): string {
   const value = valueAt(data, segments);
@@ -31,5 +33,5 @@ export function quoted(text: string): string {
 }
 
 function isSecret(segments: readonly Segment[]): boolean {
-  return segments[0] === 'sealKeys' || segments[3] === 'headers';
+  return segments[0] === 'sealKeys' || SECRET_OF_BACKEND.has(segments[3] ?? '');
 }

@@ -56,6 +56,8 @@ export interface LimitsConfig {
   readonly listeners: number;
   readonly sessions: number;
   readonly exchanges: number;
+  /** Servers on standard streams that run at a time, over all routes. */
+  readonly processes: number;
   /** For kept results, on each route. */
   readonly cacheBytes: number;
 }
@@ -71,9 +73,23 @@ export interface RouteConfig {
   readonly timeouts: TimeoutsConfig;
 }
 
+/** A server on standard streams that the gateway starts itself. */
+export interface CommandConfig {
+  /** A program, found by PATH unless it holds a slash; no shell reads it. */
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Beside the few variables that every program is given. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** `per-session` starts one for each backend session; `shared` serves all callers of the route with one. */
+  readonly process: 'per-session' | 'shared';
+}
+
 export interface BackendConfig {
-  /** http or https, without credentials and fragment. */
-  readonly url: string;
+  /** http or https, without credentials and fragment; undefined where a command stands in its place. */
+  readonly url?: string;
+  /** Present where there is no `url`. */
+  readonly command?: CommandConfig;
   readonly era: EraSetting;
   readonly leg: LegSetting;
   readonly transport: 'auto' | 'streamable-http' | 'http-sse';
@@ -139,6 +155,8 @@ export interface CacheConfig {
 
 export interface TimeoutsConfig {
   readonly connectMs: number;
+  /** For a server that is started to take part in the handshake. */
+  readonly startMs: number;
   readonly probeMs: number;
   readonly idleMs: number;
   readonly totalMs: number;

@@ -7,16 +7,7 @@ import { pathText, type Segment, segmentsOf, valueAt } from './problems.js';
 import { configSchema, expectedText, placesOfKey, schemaAt } from './schema.js';
 import { parseDuration, parseSize } from './units.js';
 
-const STDIO_HINT =
-  'servers on stdio cannot be reached in this version; serve it over Streamable HTTP and give its url';
-
-/** Keys that other gateways, or later versions of this one, have. */
-const KEY_HINTS: Readonly<Record<string, string>> = {
-  command: STDIO_HINT,
-  args: STDIO_HINT,
-  env: STDIO_HINT,
-  cwd: STDIO_HINT,
-};
+const STDIO_HINT = 'for a server on stdio give command and args in place of url';
 
 /** Values of `transport` that other gateways have. */
 const TRANSPORT_HINTS: Readonly<Record<string, string>> = {
@@ -34,7 +25,7 @@ export function validateAgainstSchema(document: ConfigDocument): void {
     const reportError = REPORTERS[error.keyword] ?? reportValue;
     const key = `${error.instancePath} ${reportError === reportValue ? '' : JSON.stringify(error.params)}`;
     // Several keywords may object to one value, and those below propertyNames repeat what it says.
-    if (error.propertyName !== undefined || seen.has(key)) continue;
+    if (error.propertyName !== undefined || seen.has(key) || isAlternative(error)) continue;
     seen.add(key);
     reportError(document, segments, error);
   }
@@ -59,6 +50,11 @@ function fillInNumbers(document: ConfigDocument, errors: readonly ErrorObject[])
   return changed;
 }
 
+/** Keys that exclude each other are told of by a rule, which knows what the whole is about. */
+function isAlternative({ keyword, schemaPath }: ErrorObject): boolean {
+  return keyword === 'oneOf' || schemaPath.includes('/oneOf/');
+}
+
 type Reporter = (document: ConfigDocument, segments: readonly Segment[], error: ErrorObject) => void;
 
 /** Keywords that object to a mapping because of one of its keys; all others object to a value. */
@@ -70,8 +66,6 @@ const REPORTERS: Readonly<Record<string, Reporter>> = {
 
 function reportMissing(document: ConfigDocument, parent: readonly Segment[], error: ErrorObject): void {
   const key = String(error.params['missingProperty']);
-  // Whoever writes a command means it in place of the url, and is told so there.
-  if (key === 'url' && valueAt(document.data, [...parent, 'command']) !== undefined) return;
   document.report([...parent, key], expectedText([...parent, key]), { found: 'nothing', at: 'key' });
 }
 
@@ -80,9 +74,8 @@ function reportUnknown(document: ConfigDocument, parent: readonly Segment[], err
   const known = Object.keys(schemaAt(parent)?.properties ?? {});
   const near = nearest(key, known);
   const elsewhere = placesOfKey(key).map((place) => (place === '' ? 'the top level' : place));
-  const hint = Object.hasOwn(KEY_HINTS, key)
-    ? KEY_HINTS[key]
-    : near !== undefined
+  const hint =
+    near !== undefined
       ? `did you mean ${near}?`
       : elsewhere.length > 0
         ? `${key} is a key of ${elsewhere.join(' and ')}`
@@ -93,7 +86,11 @@ function reportUnknown(document: ConfigDocument, parent: readonly Segment[], err
 
 function reportBadName(document: ConfigDocument, parent: readonly Segment[], error: ErrorObject): void {
   const key = String(error.params['propertyName']);
-  document.report([...parent, key], "a header name (letters, digits and !#$%&'*+-.^_`|~)", {
+  const expected =
+    parent.at(-1) === 'env'
+      ? 'a name without = and NUL'
+      : "a header name (letters, digits and !#$%&'*+-.^_`|~)";
+  document.report([...parent, key], expected, {
     found: `the name ${JSON.stringify(key)}`,
     at: 'key',
   });

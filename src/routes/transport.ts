@@ -1,6 +1,10 @@
+import { basename } from 'node:path';
 import type { BackendConfig } from '../config/index.js';
 import type { Ticker } from '../exchange/ticker.js';
 import { HttpSseTransport } from '../transports/http-sse/transport.js';
+import type { ProcessLog } from '../transports/stdio/child-log.js';
+import type { ProcessLimit } from '../transports/stdio/process-limit.js';
+import { StdioTransport } from '../transports/stdio/stdio.js';
 import { StreamableHttpTransport } from '../transports/streamable-http.js';
 import type { Transport } from '../transports/transport.js';
 
@@ -14,13 +18,29 @@ export interface TransportLimits {
   readonly ticker: Ticker;
   /** Told, in words that go with the backend's name, of what the backend does wrong and the gateway puts up with. */
   readonly onQuirk?: (what: string) => void;
+  /** Of all servers that the gateway starts. */
+  readonly processes: ProcessLimit;
+  /** How long a process without anything to do is kept, in milliseconds. */
+  readonly processIdleMs: number;
+  readonly processLog: ProcessLog;
 }
 
 /** Makes the transport that a route's backend is configured for. */
 export function openTransport(backend: BackendConfig, limits: TransportLimits): Transport {
+  const { command, url } = backend;
+  if (command !== undefined) {
+    return new StdioTransport({
+      command: { ...command, cwd: command.cwd },
+      resultBytes: limits.resultBytes,
+      limit: limits.processes,
+      idleMs: limits.processIdleMs,
+      log: limits.processLog,
+      onQuirk: limits.onQuirk,
+    });
+  }
   const options = {
     ...limits,
-    url: backend.url,
+    url: urlOf(url),
     hostHeader: backend.hostHeader,
     headers: Object.entries(backend.headers).flat(),
   };
@@ -34,7 +54,15 @@ export function openTransport(backend: BackendConfig, limits: TransportLimits): 
   return new StreamableHttpTransport(options);
 }
 
-/** How messages to people name a backend: by its origin, since paths and queries hold keys at times. */
-export function backendName(backend: BackendConfig): string {
-  return new URL(backend.url).origin;
+/**
+ * How messages to people name a backend: by its origin, since paths and queries hold keys at times, or by the program,
+ * since arguments do.
+ */
+export function backendName({ url, command }: BackendConfig): string {
+  return command === undefined ? new URL(urlOf(url)).origin : basename(command.command);
+}
+
+function urlOf(url: string | undefined): string {
+  if (url === undefined) throw new TypeError('not validated: a backend without url and command');
+  return url;
 }

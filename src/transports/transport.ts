@@ -41,6 +41,11 @@ export interface Transport {
   abandon?(sessionId: string): void;
   /** The backend did what it should not, and the gateway puts up with it; in words that go with its name. */
   quirk(what: string): void;
+  /**
+   * A transport to try something out over that the backend may not survive; to be closed after that. Left out where
+   * nothing can happen to the backend.
+   */
+  sibling?(): Transport;
   /** Ends every connection, also those in use. */
   close(): Promise<void>;
 }

@@ -21,6 +21,7 @@ test('a file with one path and one URL gets every default', () => {
       listeners: 1024,
       sessions: 10_000,
       exchanges: 10_000,
+      processes: 100,
       cacheBytes: 64 * 2 ** 20,
     },
     routes: [
@@ -44,7 +45,7 @@ test('a file with one path and one URL gets every default', () => {
         },
         tasks: { optional: 'call', ttlMs: 3_600_000, max: 1000, maxPerPrincipal: 32, maxAnonymous: 1000 },
         cache: { ttlMs: {}, staleIfErrorMs: 0 },
-        timeouts: { connectMs: 5000, probeMs: 3000, idleMs: 60_000, totalMs: 600_000 },
+        timeouts: { connectMs: 5000, startMs: 30_000, probeMs: 3000, idleMs: 60_000, totalMs: 600_000 },
       },
     ],
     warnings: [expect.stringContaining('no sealKeys')],
@@ -69,7 +70,7 @@ publicUrl: https://mcp.example.com/base/
 sealKeys: [aaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbb]
 keepAlive: 20s
 log: { level: debug }
-limits: { body: 100, result: 1GiB, rounds: 1, listeners: 2, sessions: 3, exchanges: 4, cache: 1MiB }
+limits: { body: 100, result: 1GiB, rounds: 1, listeners: 2, sessions: 3, exchanges: 4, processes: 5, cache: 1MiB }
 routes:
   - path: /
     backend: { url: "https://b/mcp?key=1", era: 2025-06-18, leg: legacy, transport: streamable-http,
@@ -78,7 +79,7 @@ routes:
     questions: { timeout: 2s, roots: ask, maxParked: 6, maxParkedPerPrincipal: 7 }
     tasks: { optional: task, ttl: 2m, max: 8, maxPerPrincipal: 9 }
     cache: { tools/list: 30s, resources/read: "off", staleIfError: 1h }
-    timeouts: { connect: 3s, probe: 4s, idle: 5s, total: 1h }
+    timeouts: { connect: 3s, start: 6s, probe: 4s, idle: 5s, total: 1h }
 `);
   expect(config).toEqual({
     listen: {
@@ -98,6 +99,7 @@ routes:
       listeners: 2,
       sessions: 3,
       exchanges: 4,
+      processes: 5,
       cacheBytes: 2 ** 20,
     },
     routes: [
@@ -127,7 +129,7 @@ routes:
         },
         tasks: { optional: 'task', ttlMs: 120_000, max: 8, maxPerPrincipal: 9, maxAnonymous: 9 },
         cache: { ttlMs: { 'tools/list': 30_000, 'resources/read': 0 }, staleIfErrorMs: 3_600_000 },
-        timeouts: { connectMs: 3000, probeMs: 4000, idleMs: 5000, totalMs: 3_600_000 },
+        timeouts: { connectMs: 3000, startMs: 6000, probeMs: 4000, idleMs: 5000, totalMs: 3_600_000 },
       },
     ],
     warnings: [],

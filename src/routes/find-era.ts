@@ -1,0 +1,53 @@
+import { type ProbeFinding, type ProbeOptions, probe } from '../eras/modern/probe.js';
+import { Rope, requestRope } from '../jsonrpc/index.js';
+import { RpcCall, SILENT } from '../transports/rpc-call.js';
+import type { Transport } from '../transports/transport.js';
+
+export interface FindEraOptions extends ProbeOptions {
+  /** How long a server that is started for the purpose may take to answer anything at all. */
+  readonly startMs: number;
+}
+
+/** How long after a later request an earlier one may still be answered. */
+const GRACE_MS = 250;
+
+/**
+ * Asks a backend for its era. One on standard streams is asked on a process of its own: servers of the legacy era exit,
+ * fall silent or are confused when they are asked for the other one (basic/transports/stdio, "Backward
+ * Compatibility"), and whatever they do but to answer as a modern one means that they are of the legacy era.
+ */
+export async function findEra(options: FindEraOptions): Promise<ProbeFinding> {
+  const transport = options.transport.sibling?.();
+  if (transport === undefined) return (await probe(options)).finding;
+  try {
+    const { timeoutMs, startMs } = options;
+    const asked = probe({ ...options, transport, timeoutMs: Math.max(timeoutMs, startMs) });
+    const finding = await Promise.race([asked.then((answer) => answer.finding), silent(options, transport)]);
+    if (finding.kind !== 'inconclusive') return finding;
+    return { kind: 'not-modern', reason: finding.reason };
+  } finally {
+    void transport.close();
+  }
+}
+
+/**
+ * Resolves once a server that says nothing to the probe has answered something else: it is not starting any more, but
+ * does not know what it is asked.
+ */
+async function silent(
+  { timeoutMs, ticker, ownInfo }: FindEraOptions,
+  transport: Transport,
+): Promise<ProbeFinding> {
+  await pause(timeoutMs);
+  const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":${ownInfo}}`;
+  const rpc = new RpcCall('0', ticker, SILENT);
+  rpc.post(transport, [], requestRope(0, 'initialize', new Rope().push(params)), false);
+  const reply = await rpc.reply;
+  if (reply.kind !== 'answer') return new Promise(() => {});
+  await pause(GRACE_MS);
+  return { kind: 'not-modern', reason: 'no answer to server/discover' };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
+}

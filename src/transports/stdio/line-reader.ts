@@ -1,0 +1,94 @@
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+/** As much of both ends of a line that is too long as its id is looked for in. */
+const END_BYTES = 4 * 1024;
+const NOTHING: Buffer = Buffer.alloc(0);
+
+/** Both ends of a line that was too long to be kept. */
+export interface OversizedLine {
+  readonly head: Buffer;
+  readonly tail: Buffer;
+  readonly byteLength: number;
+}
+
+export interface LineHandlers {
+  /** A line without its end; never an empty one. */
+  onLine(line: Buffer): void;
+  onOversized(line: OversizedLine): void;
+}
+
+/**
+ * Cuts a stream of bytes into lines at LF or CRLF, wherever its chunks end. Of a line above the limit only the ends are
+ * held, so that its length costs no memory.
+ */
+export class LineReader {
+  readonly #limit: number;
+  readonly #handlers: LineHandlers;
+  #pieces: Buffer[] = [];
+  #length = 0;
+  /** Of a line that is too long. */
+  #head: Buffer | undefined;
+  #tail: Buffer = NOTHING;
+
+  /** @param limit greatest length of a line in bytes */
+  constructor(limit: number, handlers: LineHandlers) {
+    this.#limit = limit;
+    this.#handlers = handlers;
+  }
+
+  push(chunk: Buffer): void {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(LINE_FEED, start);
+      if (end === -1) break;
+      this.#keep(start === end ? NOTHING : chunk.subarray(start, end));
+      this.#finish();
+      start = end + 1;
+    }
+    if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start));
+  }
+
+  /** No more bytes come: what is left is a line, though its end is missing. */
+  end(): void {
+    if (this.#length > 0) this.#finish();
+  }
+
+  #keep(piece: Buffer): void {
+    if (piece.length === 0) return;
+    this.#length += piece.length;
+    if (this.#head !== undefined) {
+      this.#tail = lastBytes(this.#tail, piece);
+      return;
+    }
+    this.#pieces.push(piece);
+    if (this.#length <= this.#limit) return;
+    const whole = Buffer.concat(this.#pieces);
+    this.#pieces = [];
+    // Copies, since a part of a buffer keeps all of it.
+    this.#head = Buffer.from(whole.subarray(0, END_BYTES));
+    this.#tail = Buffer.from(whole.subarray(-END_BYTES));
+  }
+
+  #finish(): void {
+    const byteLength = this.#length;
+    const head = this.#head;
+    const tail = this.#tail;
+    const [first = NOTHING] = this.#pieces;
+    const whole = this.#pieces.length > 1 ? Buffer.concat(this.#pieces, byteLength) : first;
+    this.#pieces = [];
+    this.#length = 0;
+    this.#head = undefined;
+    this.#tail = NOTHING;
+    if (head !== undefined) {
+      this.#handlers.onOversized({ head, tail, byteLength });
+      return;
+    }
+    const end = whole.at(-1) === CARRIAGE_RETURN ? whole.length - 1 : whole.length;
+    if (end > 0) this.#handlers.onLine(end === whole.length ? whole : whole.subarray(0, end));
+  }
+}
+
+function lastBytes(before: Buffer, piece: Buffer): Buffer {
+  if (piece.length >= END_BYTES) return Buffer.from(piece.subarray(-END_BYTES));
+  return Buffer.concat([before, piece]).subarray(-END_BYTES);
+}

@@ -1,0 +1,86 @@
+import { TransportError } from '../errors.js';
+import type { Command } from './child.js';
+import { ChildLog, noiseRate, type ProcessLog } from './child-log.js';
+import { Conversation } from './conversation.js';
+import type { ProcessLimit } from './process-limit.js';
+import { Restarts } from './restarts.js';
+
+export interface ProcessesOptions {
+  readonly command: Command;
+  /** Longest line of standard output in bytes. */
+  readonly resultBytes: number;
+  readonly limit: ProcessLimit;
+  readonly log: ProcessLog;
+  /** Told, in words that go with the backend's name, of what the backend does wrong and the gateway puts up with. */
+  readonly onQuirk?: ((what: string) => void) | undefined;
+}
+
+/** The processes of one backend: how many, how soon after each other, and their end. */
+export class Processes {
+  readonly #options: ProcessesOptions;
+  readonly #restarts = new Restarts();
+  readonly #noisy = noiseRate();
+  readonly #running = new Set<Conversation>();
+  /** On their way to their end. */
+  readonly #ending = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(options: ProcessesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Starts a process.
+   * @param shared by callers who do not know of each other
+   * @param onOver told when it is gone or ends, whoever wanted it
+   * @throws TransportError `unreachable` where none is to be started now
+   */
+  start(shared: boolean, onOver: () => void): Conversation {
+    const { command, limit, log, resultBytes, onQuirk } = this.#options;
+    if (this.#closed) throw new TransportError('unreachable', 'the gateway is shutting down');
+    const { refusal } = this.#restarts;
+    if (refusal !== undefined) throw new TransportError('unreachable', refusal);
+    if (!limit.take()) {
+      throw new TransportError('unreachable', `limit of ${limit.max} processes reached (limits.processes)`);
+    }
+    const conversation: Conversation = new Conversation({
+      command,
+      shared,
+      lineBytes: resultBytes,
+      log: new ChildLog(log, this.#noisy),
+      onQuirk: (what) => onQuirk?.(what),
+      onProved: () => this.#restarts.worked(),
+      onGone: (reason) => {
+        if (!conversation.proved) this.#restarts.failed(reason);
+        onOver();
+        this.#end(conversation, reason);
+      },
+      onRefused: (reason) => {
+        onOver();
+        this.#end(conversation, reason);
+      },
+    });
+    this.#running.add(conversation);
+    return conversation;
+  }
+
+  /** Ends a process; its place is free once it is gone. */
+  end(conversation: Conversation, reason: string): void {
+    if (this.#running.has(conversation)) this.#end(conversation, reason);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const conversation of this.#running) this.#end(conversation, 'the gateway is shutting down');
+    await Promise.all(this.#ending);
+  }
+
+  #end(conversation: Conversation, reason: string): void {
+    if (!this.#running.delete(conversation)) return;
+    const ended = conversation.stop(reason).finally(() => {
+      this.#options.limit.release();
+      this.#ending.delete(ended);
+    });
+    this.#ending.add(ended);
+  }
+}

@@ -1,0 +1,91 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of the gateway file look the same
+import { expect, test } from 'vitest';
+import { parseConfig } from '../../src/config/index.js';
+import { problemsOf, withBackend, withLine } from './support.js';
+
+/** A file whose only route's backend is `members` and nothing else. */
+const withOnly = (members: string) => `routes:\n  - path: /mcp\n    backend: { ${members} }\n`;
+const commandOf = (members: string, env = {}) =>
+  parseConfig(withOnly(members), 'gateway.yaml', env).routes[0]?.backend.command;
+
+test('a command alone gets every default', () => {
+  expect(commandOf('command: npx')).toEqual({ command: 'npx', args: [], env: {}, process: 'per-session' });
+});
+
+test('a command may have arguments, variables, a folder and a way to be shared', () => {
+  const members = 'command: uvx, args: [a, "1"], env: { KEY: "${KEY}" }, cwd: /srv, process: shared';
+  expect(commandOf(members, { KEY: 'hunter2' })).toEqual({
+    command: 'uvx',
+    args: ['a', '1'],
+    env: { KEY: 'hunter2' },
+    cwd: '/srv',
+    process: 'shared',
+  });
+});
+
+test('credentials of callers are not for a server that could not verify them', () => {
+  const [route] = parseConfig(withOnly('command: npx'), 'gateway.yaml', {}).routes;
+  expect(route?.backend.authorization).toBe('drop');
+});
+
+test('a backend has either a url or a command', () => {
+  expect(problemsOf(withOnly('era: auto'))).toEqual([
+    expect.stringMatching(
+      /^gateway.yaml:3:5: routes\[0\].backend.url: found nothing, expected an http.*command/,
+    ),
+  ]);
+  expect(problemsOf(withBackend('command: npx'))).toEqual([
+    'gateway.yaml:3:39: routes[0].backend.command: found url and command, expected one of them',
+  ]);
+});
+
+test.each(['args: [a]', 'env: { A: b }', 'cwd: /', 'process: shared'])('%s needs a command', (member) => {
+  expect(problemsOf(withBackend(member))).toEqual([expect.stringContaining('beside url')]);
+});
+
+test.each(['headers: { A: b }', 'hostHeader: b', 'authorization: drop', 'transport: streamable-http'])(
+  '%s means nothing to a command',
+  (member) => {
+    expect(problemsOf(withOnly(`command: npx, ${member}`))).toEqual([
+      expect.stringContaining('beside command'),
+    ]);
+  },
+);
+
+test.each([
+  ['command: ""', 'backend.command: found "", expected a program'],
+  ['command: 1', 'backend.command: found 1, expected a program'],
+  [
+    'command: a, args: b',
+    'backend.args: found a string that is not shown here, expected a list of arguments',
+  ],
+  [
+    'command: a, args: [3000]',
+    'backend.args[0]: found a number that is not shown here, expected text (in quotes',
+  ],
+  [
+    'command: a, env: { A: 1 }',
+    'backend.env.A: found a number that is not shown here, expected text (in quotes',
+  ],
+  ['command: a, env: { "A=B": c }', 'found the name "A=B", expected a name without ='],
+  ['command: a, process: both', 'backend.process: found "both", expected one of per-session, shared'],
+])('%s is told of', (members, problem) => {
+  expect(problemsOf(withOnly(members))).toEqual([expect.stringContaining(problem)]);
+});
+
+test('problems never show what may be a secret', () => {
+  const members = 'command: a, args: [{ x: hunter2 }], env: { A: [hunter2], "hunter2=": x }';
+  expect(problemsOf(withOnly('command: a, args: hunter2')).join()).not.toContain('hunter2');
+  expect(
+    problemsOf(withOnly(members))
+      .filter((line) => !line.includes('the name'))
+      .join(),
+  ).not.toContain('hunter2');
+});
+
+test('the number of processes is limited, and may be chosen', () => {
+  const limits = (text: string) => parseConfig(text, 'gateway.yaml', {}).limits.processes;
+  expect(limits(withBackend('era: auto'))).toBe(100);
+  expect(limits(withLine('limits: { processes: 3 }'))).toBe(3);
+  expect(problemsOf(withLine('limits: { processes: 0 }'))).toHaveLength(1);
+});
