@@ -1,6 +1,8 @@
 // npm run bench: what the gateway costs, against a bare pipe and against @fastify/http-proxy, in one run.
 //
 //   --quick   about two minutes instead of eight, with wider error bars
+//   --peers   beside other proxies and gateways in place of all else; installs them at the first time (npm, pip; nginx is
+//             taken from the PATH)
 //   --json    the report as JSON
 //   --check   exit code 1 when a target is missed or could not be measured
 //
@@ -12,10 +14,11 @@ import { measureCachedLists } from './cached-lists.mjs';
 import { CELLS, isBuilt, startGateway } from './gateway.mjs';
 import { measureIdle } from './idle.mjs';
 import { measureListeners } from './listeners.mjs';
+import { measurePeers } from './peers/index.mjs';
 import { end, forkServer } from './processes.mjs';
-import { HTTP_PROXY, makeReport, PIPE } from './report.mjs';
+import { HTTP_PROXY, makePeersReport, makeReport, PIPE } from './report.mjs';
 import { alternate, warmUp } from './rounds.mjs';
-import { formatReport } from './tables.mjs';
+import { formatPeersReport, formatReport } from './tables.mjs';
 
 // It takes some 25,000 requests until the compiler has come to rest; until then a request costs up to three times as much.
 const PLANS = {
@@ -25,6 +28,7 @@ const PLANS = {
     idle: { sessions: 10_000, rounds: 30, warmUpMs: 1500 },
     lists: { rounds: 40, warmUpMs: 6000 },
     listeners: { streams: 5000, changes: 20, stalled: { rounds: 4 } },
+    peers: { rounds: 12, warmUpMs: 6000 },
   },
   quick: {
     warmUpMs: 3000,
@@ -32,11 +36,17 @@ const PLANS = {
     idle: { sessions: 2000, rounds: 6, warmUpMs: 500 },
     lists: { rounds: 8, warmUpMs: 2000 },
     listeners: { streams: 500, changes: 10, stalled: { rounds: 1 } },
+    peers: { rounds: 3, warmUpMs: 1500 },
   },
 };
 
 const { values: flags } = parseArgs({
-  options: { quick: { type: 'boolean' }, json: { type: 'boolean' }, check: { type: 'boolean' } },
+  options: {
+    quick: { type: 'boolean' },
+    peers: { type: 'boolean' },
+    json: { type: 'boolean' },
+    check: { type: 'boolean' },
+  },
 });
 const plan = flags.quick ? PLANS.quick : PLANS.full;
 
@@ -56,6 +66,21 @@ async function start() {
   return { backend, subjects };
 }
 
+const machine = {
+  date: new Date().toISOString().slice(0, 10),
+  cpu: cpus()[0].model,
+  cores: `${availableParallelism()} cores`,
+  node: `Node ${process.version}`,
+};
+const print = (report, format) =>
+  console.log(flags.json ? JSON.stringify(report, undefined, 2) : format(report));
+
+if (flags.peers) {
+  const { origin } = await forkServer('backend.mjs');
+  print(makePeersReport(machine, await measurePeers(origin, plan.peers)), formatPeersReport);
+  process.exit();
+}
+
 const { backend, subjects } = await start();
 for (const subject of subjects) await warmUp(subject, plan.warmUpMs);
 const results = await alternate(subjects, plan.rounds);
@@ -69,14 +94,8 @@ const more = isBuilt()
     }
   : {};
 
-const machine = {
-  date: new Date().toISOString().slice(0, 10),
-  cpu: cpus()[0].model,
-  cores: `${availableParallelism()} cores`,
-  node: `Node ${process.version}`,
-};
 const report = makeReport(machine, results, more);
-console.log(flags.json ? JSON.stringify(report, undefined, 2) : formatReport(report));
+print(report, formatReport);
 if (!isBuilt())
   console.error('\nEragate was not measured: dist/main.js is missing, run `npm run build` first.');
 process.exit(flags.check && report.targets.some(({ met }) => !met) ? 1 : 0);

@@ -26,7 +26,7 @@ export const isBuilt = () => existsSync(MAIN);
 const folder = mkdtempSync(join(tmpdir(), 'eragate-bench-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();

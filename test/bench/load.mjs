@@ -30,24 +30,28 @@ async function post(pool, path, { headers, body }, extra) {
   return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
 }
 
-async function handshake(pool, path) {
-  const opened = await post(pool, path, HANDSHAKE.initialize);
+/** The headers that carry a session; none where the server keeps none. */
+const sessionHeaders = (session) => session && { 'mcp-session-id': session };
+
+/** Opens a legacy session by the full handshake, with `extra` headers; returns its id, undefined where there is none. */
+export async function handshake(pool, { path, extra }) {
+  const opened = await post(pool, path, HANDSHAKE.initialize, extra);
+  if (opened.status !== 200) throw new Error(`initialize: HTTP ${opened.status} ${opened.text}`);
   const session = opened.headers['mcp-session-id'];
-  if (opened.status !== 200 || !session) throw new Error(`initialize: HTTP ${opened.status} ${opened.text}`);
-  const ready = await post(pool, path, HANDSHAKE.initialized, { 'mcp-session-id': session });
+  const ready = await post(pool, path, HANDSHAKE.initialized, { ...extra, ...sessionHeaders(session) });
   if (ready.status !== 202) throw new Error(`notifications/initialized: HTTP ${ready.status} ${ready.text}`);
   return session;
 }
 
-/** Opens `count` legacy sessions by the full handshake and returns their ids. */
-export async function openSessions(origin, path, count) {
+/** Opens `count` legacy sessions and returns their ids. */
+export async function openSessions(origin, path, count, extra) {
   const pool = openPool(origin);
   const ids = [];
   let started = 0;
   await onEachConnection(async () => {
     while (started < count) {
       started += 1;
-      ids.push(await handshake(pool, path));
+      ids.push(await handshake(pool, { path, extra }));
     }
   });
   await pool.close();
@@ -78,20 +82,30 @@ class Call {
   }
 }
 
+/** The JSON text of an answer, which may have come as the last event of a stream. */
+const jsonText = (text) =>
+  text.startsWith('{')
+    ? text
+    : text
+        .match(/^data: ?\{.*$/gm)
+        ?.at(-1)
+        ?.slice(5);
+
 function checkFrame(text, id, era, fits) {
-  const frame = JSON.parse(text);
+  const frame = JSON.parse(jsonText(text) ?? text);
   const stamped = frame.result?.resultType === 'complete';
   if (frame.id !== id || !fits(frame.result) || stamped !== (era === 'modern'))
     throw new Error(`not the answer to request ${id}: ${text}`);
 }
 
 /**
- * Sends `request`, a call of the tool by default, for `leadInMs` and then for `measureMs`; `probe` (a function without
+ * Sends `request`, a call of the tool by default, with `extra` headers, for `leadInMs` and then for `measureMs`; `probe` (a function without
  * arguments) is read at both ends of the measured time. `pool` comes from `openPool`. Legacy callers need `sessions`, one
  * for each connection.
  * Returns `{ requests, seconds, latencies, before, after }`; latencies in ms, sorted. Throws on any other answer.
  */
-export async function load({ pool, path, era, request = TOOL_CALL, sessions, leadInMs, measureMs, probe }) {
+export async function load(subject) {
+  const { pool, path, era, request = TOOL_CALL, extra, sessions, leadInMs, measureMs, probe } = subject;
   const { headers, body, fits } = request[era];
   const latencies = [];
   let measuring = false;
@@ -101,7 +115,7 @@ export async function load({ pool, path, era, request = TOOL_CALL, sessions, lea
 
   const loop = (worker) =>
     new Promise((resolve) => {
-      const own = sessions ? { ...headers, 'mcp-session-id': sessions[worker] } : headers;
+      const own = { ...headers, ...extra, ...sessionHeaders(sessions?.[worker]) };
       const next = () => {
         if (!running) return resolve();
         const id = ++lastId;

@@ -62,17 +62,21 @@ export function clientRequest(frame, fits, name) {
   };
 }
 
-export const TOOL_CALL = clientRequest(
-  (meta) =>
-    padded((text) => ({
-      jsonrpc: '2.0',
-      id: 0,
-      method: 'tools/call',
-      params: { name: TOOL, arguments: { text }, ...(meta && { _meta: meta }) },
-    })),
-  (result) => result?.content?.[0]?.type === 'text',
-  TOOL,
-);
+/** A call of the backend's tool, under the name that a proxy may have given it. */
+export const toolCall = (name) =>
+  clientRequest(
+    (meta) =>
+      padded((text) => ({
+        jsonrpc: '2.0',
+        id: 0,
+        method: 'tools/call',
+        params: { name, arguments: { text }, ...(meta && { _meta: meta }) },
+      })),
+    (result) => result?.content?.[0]?.type === 'text',
+    name,
+  );
+
+export const TOOL_CALL = toolCall(TOOL);
 
 export const HANDSHAKE = {
   initialize: {

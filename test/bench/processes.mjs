@@ -21,22 +21,35 @@ function keep(child) {
   return child;
 }
 
+/** A process and those that it started, and they again. */
+function family(pid) {
+  const started = [];
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const children = readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').trim();
+    if (children !== '') started.push(...children.split(' ').flatMap(family));
+  }
+  return [pid, ...started];
+}
+
 /**
- * CPU time of a process so far, all threads, user and system, in microseconds. The sum of the threads' schedstat, which
+ * CPU time of a process and those that it started, so far, all threads, user and system, in microseconds. The sum of the threads' schedstat, which
  * counts nanoseconds; /proc/<pid>/stat has the same sum, but in steps of 10 ms, too coarse for a round of 250 ms.
  */
 export function cpuMicros(pid) {
   let nanos = 0;
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    nanos += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')[0]);
+  for (const member of family(pid)) {
+    for (const thread of readdirSync(`/proc/${member}/task`)) {
+      nanos += Number(readFileSync(`/proc/${member}/task/${thread}/schedstat`, 'latin1').split(' ')[0]);
+    }
   }
   return nanos / 1000;
 }
 
-/** Resident memory of a process, in bytes. */
+/** Resident memory of a process and those that it started, in bytes. */
 export function rssBytes(pid) {
-  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)[1]) * 1024;
+  const of = (member) =>
+    Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${member}/status`, 'latin1'))[1]);
+  return family(pid).reduce((sum, member) => sum + of(member), 0) * 1024;
 }
 
 /** Descriptors that this process and its children may have open. Node raises the soft limit to the hard one. */
@@ -67,6 +80,11 @@ export async function ask(child, message) {
 export function startNode(args, { ipc = false } = {}) {
   const stdio = ['ignore', 'ignore', 'inherit', ...(ipc ? ['ipc'] : [])];
   return keep(spawn(process.execPath, args, { env, stdio }));
+}
+
+/** Starts a program with its output thrown away; `more` are variables of its environment. */
+export function startProgram(program, args, more = {}) {
+  return keep(spawn(program, args, { env: { ...env, ...more }, stdio: 'ignore' }));
 }
 
 /** Ends a child that is not needed any more. */

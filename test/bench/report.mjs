@@ -52,6 +52,22 @@ function figures(results, name) {
   };
 }
 
+/** The report of a run beside other proxies, as `--json` prints it. */
+export function makePeersReport(machine, { results, peers }) {
+  const measured = (name) =>
+    ['LL', 'LM', 'ML', 'MM'].flatMap((cell) => {
+      const key = `${name} ${cell}`;
+      if (!results.has(key)) return [];
+      const { cpuMicros, perSecond, p50Ms, p99Ms, rssMiB } = figures(results, key);
+      const vsPipe = cpuRatio(results, key, `${PIPE} ${cell}`);
+      return [[cell, { cpuMicros, vsPipe, perSecond, p50Ms, p99Ms, rssMiB }]];
+    });
+  return {
+    machine,
+    peers: peers.map((peer) => ({ ...peer, cells: Object.fromEntries(measured(peer.name)) })),
+  };
+}
+
 /**
  * The report of a run, as `--json` prints it; `idle`, `lists` and `listeners` are undefined where there was no gateway to
  * measure.

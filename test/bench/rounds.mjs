@@ -17,16 +17,16 @@ export const median = (values) => quantile(values, 0.5);
 /** Opens the sessions that a subject's callers need and sends long enough for the compiler to settle. */
 export async function warmUp(subject, ms) {
   if (subject.era === 'legacy') {
-    subject.sessions = await openSessions(subject.origin, subject.path, CONNECTIONS);
+    subject.sessions = await openSessions(subject.origin, subject.path, CONNECTIONS, subject.extra);
   }
   subject.pool ??= openPool(subject.origin);
   await load({ ...subject, leadInMs: ms, measureMs: 0, probe: () => 0 });
 }
 
-async function round(subject) {
+async function round(subject, length) {
   const { requests, seconds, latencies, before, after } = await load({
     ...subject,
-    ...ROUND,
+    ...length,
     probe: () => cpuMicros(subject.pid),
   });
   return {
@@ -39,15 +39,15 @@ async function round(subject) {
 }
 
 /**
- * Measures subjects `{ name, pid, origin, path, era, request, sessions }` in `count` alternating rounds, every other one in
- * reverse order. Returns a Map from name to its rounds: `cpu` in microseconds per request, `perSecond`, `p50` and `p99`
+ * Measures subjects `{ name, pid, origin, path, era, request, extra, sessions }` in `count` alternating rounds, every other
+ * one in reverse order. Returns a Map from name to its rounds: `cpu` in microseconds per request, `perSecond`, `p50` and `p99`
  * in ms, `rss` in bytes.
  */
-export async function alternate(subjects, count) {
+export async function alternate(subjects, count, length = ROUND) {
   const results = new Map(subjects.map(({ name }) => [name, []]));
   for (let i = 0; i < count; i++) {
     for (const subject of i % 2 ? subjects.toReversed() : subjects) {
-      results.get(subject.name).push(await round(subject));
+      results.get(subject.name).push(await round(subject, length));
     }
   }
   return results;

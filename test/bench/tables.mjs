@@ -84,6 +84,27 @@ function targetTable(targets) {
   return `Targets\n\n${table([['', 'target', 'value', ''], ...rows])}`;
 }
 
+const PEER_COLUMNS = COLUMNS.filter(([title]) => !['(median)', 'vs http-proxy'].includes(title));
+
+/** The report of a run beside other proxies, as text. */
+export function formatPeersReport({ machine, peers }) {
+  const head = `tools/call; CPU of all processes of a proxy, lowest decile; all else: medians; ${Object.values(machine).join(', ')}`;
+  const rows = peers.flatMap(({ name, cells }) =>
+    Object.entries(cells).map(([cell, figure]) => [
+      `${cell} ${name}`,
+      ...PEER_COLUMNS.map(([, format]) => format(figure)),
+    ]),
+  );
+  rows.sort(([a], [b]) => a.slice(0, 2).localeCompare(b.slice(0, 2)));
+  const notes = peers.map(({ name, version, limit, missing }) => {
+    const said = [version, limit, missing && `not measured: ${missing}`].filter(Boolean);
+    return said.length > 0 ? `${name}: ${said.join('; ')}` : name;
+  });
+  return [head, table([['', ...PEER_COLUMNS.map(([title]) => title)], ...rows]), notes.join('\n')].join(
+    '\n\n',
+  );
+}
+
 /** The report as text. */
 export function formatReport({ machine, rounds, proxies, idle, lists, listeners, targets }) {
   const head = `tools/call, ${rounds} alternating rounds; CPU: lowest decile, all else: medians; ${Object.values(machine).join(', ')}`;
