@@ -6,23 +6,28 @@ import { Pool } from 'undici';
  */
 const KEEP_ALIVE_MS = 4_000;
 
-/** The connections to one origin. */
+/**
+ * The connections to one origin. Streams that last have a pool to themselves: a pool looks through its busy connections
+ * for each request, and there may be thousands of those.
+ */
 export class Connections {
   readonly #origin: string;
   readonly #connectMs: number;
   readonly #retired = new Set<Pool>();
-  #pool: Pool;
+  #requests: Pool;
+  #streams: Pool;
 
   /** @param connectMs longest time for making a connection, in milliseconds */
   constructor(origin: string, connectMs: number) {
     this.#origin = origin;
     this.#connectMs = connectMs;
-    this.#pool = this.#open();
+    this.#requests = this.#open();
+    this.#streams = this.#open();
   }
 
   /** Where to send a request now. */
-  get pool(): Pool {
-    return this.#pool;
+  poolFor(method: string): Pool {
+    return method === 'GET' ? this.#streams : this.#requests;
   }
 
   /**
@@ -30,8 +35,9 @@ export class Connections {
    * dropped them or the server was restarted: what is sent from now on goes over new ones. What is under way stays.
    */
   replace(pool: Pool): void {
-    if (pool !== this.#pool) return;
-    this.#pool = this.#open();
+    if (pool === this.#requests) this.#requests = this.#open();
+    else if (pool === this.#streams) this.#streams = this.#open();
+    else return;
     this.#retired.add(pool);
     pool.close().then(
       () => this.#retired.delete(pool),
@@ -41,7 +47,7 @@ export class Connections {
 
   /** Ends every connection, also those in use. */
   async destroy(): Promise<void> {
-    await Promise.all([this.#pool, ...this.#retired].map((pool) => pool.destroy()));
+    await Promise.all([this.#requests, this.#streams, ...this.#retired].map((pool) => pool.destroy()));
   }
 
   #open(): Pool {

@@ -42,7 +42,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
     sink: AnswerSink,
   ) {
     this.#target = target;
-    this.#pool = target.connections.pool;
+    this.#pool = target.connections.poolFor(method);
     // undici takes more than its types say: a list of buffers as a body, and it does not write to the headers.
     this.#request = {
       path: target.path,
@@ -58,7 +58,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   }
 
   start(): void {
-    this.#pool = this.#target.connections.pool;
+    this.#pool = this.#target.connections.poolFor(this.#request.method);
     this.#abort = undefined;
     try {
       this.#pool.dispatch(this.#request, this);
