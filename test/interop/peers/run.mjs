@@ -1,0 +1,148 @@
+// npm run interop: real clients and servers through the gateway, each pair one by one.
+//
+//   --core        those that .ci/run has time for
+//   --only TEXT   those whose name, version or place has this text (may be given several times)
+//   --list        what there is
+//   --write       keeps the results in results.json and makes RESULTS.md of them
+//   --direct      without the gateway, to see what is the peers' own doing
+//   --verbose     what a client printed, and the gateway's log, where something went wrong
+//
+// Peers are installed into .interop and used again. The last line is `N passed, N failed`, each pair counted as one.
+import { parseArgs } from 'node:util';
+import { judge, openServer, runClient, stepsOf } from './cell.mjs';
+import { CALLERS, CLIENTS } from './clients.mjs';
+import { startGateway } from './gateway.mjs';
+import { keep, writeResults } from './results.mjs';
+import { PLACES, REFERENCES, SERVERS, TRANSPORTS } from './servers.mjs';
+
+const { values: flags } = parseArgs({
+  options: {
+    core: { type: 'boolean' },
+    only: { type: 'string', multiple: true },
+    list: { type: 'boolean' },
+    direct: { type: 'boolean' },
+    write: { type: 'boolean' },
+    verbose: { type: 'boolean' },
+  },
+});
+
+/** Every pair of the tables: the clients at each place, and each server over each transport with the callers. */
+function allPairs() {
+  const pairs = [];
+  for (const client of CLIENTS) {
+    for (const place of PLACES) pairs.push({ table: 'clients', client, ...place });
+  }
+  for (const [table, servers] of Object.entries({ servers: SERVERS, references: REFERENCES })) {
+    for (const server of servers) {
+      for (const transport of Object.keys(TRANSPORTS).filter((one) => server[one] !== undefined)) {
+        for (const client of CALLERS) {
+          pairs.push({ table, client, server, transport, place: client.era });
+        }
+      }
+    }
+  }
+  return pairs;
+}
+
+const nameOf = ({ table, client, server, transport, place }) =>
+  table === 'clients'
+    ? `client ${client.name} ${client.version} at ${place}`
+    : `server ${server.name} ${server.version} over ${transport}, ${place} client`;
+
+function wanted(pair) {
+  if (flags.core && !(pair.table === 'clients' ? pair.client : pair.server).core) return false;
+  return flags.only === undefined || flags.only.some((text) => nameOf(pair).includes(text));
+}
+
+/** Pairs with the same server and transport stand together, so that each is started once. */
+function grouped(pairs) {
+  const groups = new Map();
+  for (const pair of pairs) {
+    const key = `${pair.server.name} ${pair.server.version} ${pair.transport}`;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(pair);
+  }
+  return [...groups.values()];
+}
+
+let passed = 0;
+let failed = 0;
+
+function tell(pair, verdict, ms, details) {
+  const { steps, problems, stale, seen } = verdict;
+  const surprises = problems.filter(({ why }) => why === undefined);
+  const good = surprises.length === 0 && stale.length === 0;
+  if (good) passed += 1;
+  else failed += 1;
+  const cells = seen.length > 0 ? ` (${seen.join(', ')})` : '';
+  console.log(
+    `${good ? 'ok  ' : 'FAIL'} ${nameOf(pair)}${cells}: ${steps.join(' ')} [${(ms / 1000).toFixed(1)} s]`,
+  );
+  for (const { step, problem, why } of problems) {
+    console.log(`       ${step}: ${problem.slice(0, 400)}${why === undefined ? '' : ` — known: ${why}`}`);
+  }
+  for (const why of stale) console.log(`       is said to fail, and does not: ${why}`);
+  if (!good && flags.verbose) console.log(details());
+  keep(pair, verdict);
+}
+
+const failure = (error) => ({
+  steps: [],
+  stale: [],
+  seen: [],
+  problems: [{ step: 'connect', problem: error.message }],
+});
+
+async function runPair(pair, gateway, path) {
+  const began = Date.now();
+  let output = '';
+  let verdict;
+  try {
+    const plan = stepsOf(pair.client, pair.server);
+    const url = gateway === undefined ? pair.url : `${gateway.origin}${path}${pair.client.path ?? ''}`;
+    const ran = await runClient(pair.client, url, plan);
+    output = ran.output;
+    verdict = judge(pair, plan, ran, gateway === undefined ? ['direct'] : await gateway.seen(path));
+  } catch (error) {
+    verdict = failure(error);
+  }
+  tell(pair, verdict, Date.now() - began, () => `${output}\n--- gateway\n${gateway?.logOf(path)}`);
+}
+
+async function runGroup(pairs) {
+  const [{ server, transport }] = pairs;
+  let opened;
+  let gateway;
+  try {
+    opened = await openServer(server, transport);
+    if (flags.direct) {
+      for (const pair of pairs) await runPair({ ...pair, url: opened.backend.url });
+      return;
+    }
+    // A route for each, so that none finds what another one has left.
+    const routes = pairs.map(({ client }, index) => ({
+      path: `/pair${index}`,
+      backend: opened.backend,
+      ...(client.path === '/sse' && { legacySse: true }),
+      ...server.route,
+    }));
+    gateway = await startGateway(routes);
+    for (const [index, pair] of pairs.entries()) await runPair(pair, gateway, routes[index].path);
+  } catch (error) {
+    for (const pair of pairs) tell(pair, failure(error), 0, () => '');
+  } finally {
+    await gateway?.stop();
+    await opened?.stop();
+  }
+}
+
+const pairs = allPairs().filter(wanted);
+if (flags.list) for (const pair of pairs) console.log(nameOf(pair));
+else {
+  const began = Date.now();
+  for (const group of grouped(pairs)) await runGroup(group);
+  if (flags.write) writeResults();
+  console.log(`${pairs.length} pairs in ${Math.round((Date.now() - began) / 1000)} s`);
+  console.log(`${passed} passed, ${failed} failed`);
+}
+process.exit(failed === 0 ? 0 : 1);

@@ -1,0 +1,199 @@
+// The servers. Each row: what it is and how it is installed; how it is started for each transport, and its path; `words`
+// where it is not the fixture; `lacks`, the steps that it has no means for, and `limits`, the steps that fail for a
+// reason that is not the gateway's.
+import { fileURLToPath } from 'node:url';
+import { npm, own } from './install.mjs';
+
+/** The transports over which servers are tried. */
+export const TRANSPORTS = { http: 'Streamable HTTP' };
+
+const node = (script, ...args) => ({
+  command: process.execPath,
+  args: [script, ...args],
+});
+const SDK_1 = '@modelcontextprotocol/sdk';
+
+const sdk1 =
+  (transport) =>
+  ({ scripts, port }) =>
+    node(`${scripts}/servers/ts-sdk-1.mjs`, transport, String(port));
+const sdk2 =
+  (transport, legacy) =>
+  ({ scripts, port }) =>
+    node(`${scripts}/servers/ts-sdk-2.mjs`, transport, String(port), legacy);
+
+// Bridges from stdio are tried with the same server behind them.
+const FIXTURE_STDIO = [
+  process.execPath,
+  fileURLToPath(new URL('servers/ts-sdk-1.mjs', import.meta.url)),
+  'stdio',
+];
+const BRIDGED = ['--stdio', FIXTURE_STDIO.join(' '), '--logLevel', 'none', '--outputTransport'];
+
+export const SERVERS = [
+  {
+    name: 'TypeScript SDK v1',
+    version: '1.32.2',
+    speaks: 'legacy',
+    install: own,
+    packages: [SDK_1],
+    http: sdk1('http'),
+    sse: sdk1('sse'),
+    stdio: sdk1('stdio'),
+    core: true,
+  },
+  {
+    name: 'TypeScript SDK v2, modern only',
+    version: '2.4.0',
+    speaks: 'modern',
+    install: own,
+    packages: ['@modelcontextprotocol/server'],
+    http: sdk2('http', 'reject'),
+    stdio: sdk2('stdio', 'reject'),
+    core: true,
+  },
+  {
+    name: 'fastmcp',
+    version: '4.20.16',
+    speaks: 'legacy; TypeScript SDK v2',
+    install: npm('fastmcp', { fastmcp: '4.20.16' }),
+    http: ({ scripts, port }) => node(`${scripts}/servers/fastmcp.mjs`, 'httpStream', String(port)),
+    sse: ({ scripts, port }) => node(`${scripts}/servers/fastmcp.mjs`, 'httpStream', String(port)),
+    stdio: ({ scripts }) => node(`${scripts}/servers/fastmcp.mjs`, 'stdio'),
+    core: true,
+  },
+  {
+    name: 'mcp-lite',
+    version: '0.10.0',
+    speaks: 'legacy up to 2025-06-18; its own implementation',
+    install: npm('mcp-lite', { 'mcp-lite': '0.10.0', zod: '4.6.7' }),
+    http: ({ scripts, port }) => node(`${scripts}/servers/mcp-lite.mjs`, String(port), 'stateful'),
+    lacks: { change: 'it has no subscriptions' },
+    core: true,
+  },
+  {
+    name: 'mcp-lite without sessions',
+    version: '0.10.0',
+    speaks: 'legacy up to 2025-06-18; its own implementation',
+    install: npm('mcp-lite', { 'mcp-lite': '0.10.0', zod: '4.6.7' }),
+    http: ({ scripts, port }) => node(`${scripts}/servers/mcp-lite.mjs`, String(port)),
+    lacks: { change: 'it has no subscriptions', question: 'without sessions it cannot ask' },
+    core: true,
+  },
+  {
+    name: 'supergateway',
+    version: '4.0.0',
+    speaks: 'legacy; in front of TypeScript SDK v1 over stdio',
+    install: npm('supergateway', { supergateway: '4.0.0' }),
+    http: ({ folder, port }) =>
+      node(
+        `${folder}/node_modules/supergateway/dist/index.js`,
+        ...BRIDGED,
+        'streamableHttp',
+        '--port',
+        String(port),
+        '--stateful',
+      ),
+    sse: ({ folder, port }) =>
+      node(`${folder}/node_modules/supergateway/dist/index.js`, ...BRIDGED, 'sse', '--port', String(port)),
+    core: true,
+  },
+  {
+    name: 'supergateway without sessions',
+    version: '4.0.0',
+    speaks: 'legacy; in front of TypeScript SDK v1 over stdio',
+    install: npm('supergateway', { supergateway: '4.0.0' }),
+    http: ({ folder, port }) =>
+      node(
+        `${folder}/node_modules/supergateway/dist/index.js`,
+        ...BRIDGED,
+        'streamableHttp',
+        '--port',
+        String(port),
+      ),
+    limits: [
+      {
+        steps: ['question'],
+        why: 'supergateway without --stateful starts a process for each request, to which it declares nothing',
+      },
+      {
+        steps: ['change'],
+        at: /modern/,
+        why: 'without sessions there is no stream on which this server could tell of changes: the listener is ended in the proper way',
+      },
+    ],
+    core: true,
+  },
+  {
+    name: 'mcp-proxy',
+    version: '6.7.19',
+    speaks: 'both; in front of TypeScript SDK v1 over stdio',
+    install: npm('mcp-proxy', { 'mcp-proxy': '6.7.19' }),
+    limits: [
+      {
+        steps: ['question'],
+        why: 'mcp-proxy has one connection to the server for all clients, and declares nothing to it',
+      },
+    ],
+    http: ({ folder, port }) =>
+      node(
+        `${folder}/node_modules/.bin/mcp-proxy`,
+        '--host',
+        '127.0.0.1',
+        '--port',
+        String(port),
+        '--',
+        ...FIXTURE_STDIO,
+      ),
+    sse: ({ folder, port }) =>
+      node(
+        `${folder}/node_modules/.bin/mcp-proxy`,
+        '--host',
+        '127.0.0.1',
+        '--port',
+        String(port),
+        '--',
+        ...FIXTURE_STDIO,
+      ),
+  },
+  {
+    name: 'tmcp',
+    version: '1.20.0',
+    speaks: 'both; its own implementation',
+    install: npm('tmcp', {
+      tmcp: '1.20.0',
+      '@tmcp/transport-http': '0.9.0',
+      '@tmcp/transport-stdio': '0.5.0',
+      '@tmcp/adapter-zod': '0.1.7',
+      zod: '4.6.7',
+    }),
+    http: ({ scripts, port }) => node(`${scripts}/servers/tmcp.mjs`, 'http', String(port)),
+    stdio: ({ scripts }) => node(`${scripts}/servers/tmcp.mjs`, 'stdio'),
+  },
+  {
+    name: 'mcp-handler',
+    version: '2.4.0',
+    speaks: 'both; TypeScript SDK v2',
+    install: npm('mcp-handler', {
+      'mcp-handler': '2.4.0',
+      '@modelcontextprotocol/server': '2.4.0',
+      zod: '4.6.7',
+    }),
+    http: ({ scripts, port }) => node(`${scripts}/servers/mcp-handler.mjs`, String(port)),
+    lacks: { change: 'its handlers are made for each request and cannot tell others of changes' },
+  },
+];
+
+/** Servers that people use, by other authors, as they are started over stdio. */
+export const REFERENCES = [];
+
+const named = (name, version) =>
+  SERVERS.find((server) => server.name === name && (version ?? server.version) === server.version);
+const MODERN = named('TypeScript SDK v2, modern only');
+const LEGACY = named('TypeScript SDK v1', '1.32.2');
+
+/** What the clients are tried at. */
+export const PLACES = [
+  { place: 'legacy server', server: LEGACY, transport: 'http' },
+  { place: 'modern server', server: MODERN, transport: 'http' },
+];
