@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import type { Rope } from '../../jsonrpc/index.js';
 import { childEnvironment } from './environment.js';
 import { LineReader, type OversizedLine } from './line-reader.js';
@@ -55,12 +56,17 @@ export class Child {
   #swept: Promise<void> | undefined;
   readonly #exited: Promise<void>;
   #onExited!: () => void;
+  readonly #finished: Promise<void>;
+  #onFinished!: () => void;
 
   /** @param lineBytes greatest length of a line of standard output */
   constructor(command: Command, lineBytes: number, handlers: ChildHandlers) {
     this.#handlers = handlers;
     this.#exited = new Promise((resolve) => {
       this.#onExited = resolve;
+    });
+    this.#finished = new Promise((resolve) => {
+      this.#onFinished = resolve;
     });
     this.#child = this.#start(command, lineBytes);
   }
@@ -114,12 +120,12 @@ export class Child {
         shell: false,
       });
     } catch (error) {
-      queueMicrotask(() => this.#notStarted(error as NodeJS.ErrnoException));
+      queueMicrotask(() => this.#notStarted(error as NodeJS.ErrnoException, cwd));
       return undefined;
     }
     const { pid, stdin, stdout, stderr } = child;
     child.once('error', (error) => {
-      if (pid === undefined) this.#notStarted(error);
+      if (pid === undefined) this.#notStarted(error, cwd);
     });
     if (pid === undefined || stdin === null || stdout === null || stderr === null) return child;
     watchGroup(pid);
@@ -175,9 +181,12 @@ export class Child {
     }
   }
 
-  #notStarted(error: NodeJS.ErrnoException): void {
+  #notStarted(error: NodeJS.ErrnoException, cwd: string | undefined): void {
     this.#onExited();
-    this.#finish(`it cannot be started (${error.code ?? error.message})`, false);
+    // The system says of either that it is not there.
+    const why =
+      cwd === undefined || existsSync(cwd) ? (error.code ?? error.message) : 'its folder is not there';
+    this.#finish(`it cannot be started (${why})`, false);
   }
 
   #closedOutput(): void {
@@ -200,6 +209,7 @@ export class Child {
     if (this.#gone) return;
     this.#gone = true;
     this.#queue.length = 0;
+    this.#onFinished();
     this.#handlers.onGone(reason, started);
   }
 
@@ -213,7 +223,7 @@ export class Child {
       if (!(await within(TERMINATE_MS, this.#exited))) signalGroup(pid, 'SIGKILL');
       await within(KILL_MS, this.#exited);
     }
-    await this.#sweep(pid);
+    await Promise.all([this.#sweep(pid), within(LAST_OUTPUT_MS, this.#finished)]);
     this.#end();
   }
 

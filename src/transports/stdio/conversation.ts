@@ -211,7 +211,7 @@ export class Conversation implements CallOwner {
       frames = parseAnswers(bytes);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      this.#options.log.noise(bytes);
+      this.#options.log.noise(line);
       return;
     }
     for (const frame of frames) {

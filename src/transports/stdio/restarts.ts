@@ -27,7 +27,7 @@ export class Restarts {
   get refusal(): string | undefined {
     const left = this.#until - performance.now();
     if (left <= 0) return undefined;
-    const times = this.#failures === 1 ? 'when it was last started' : `${this.#failures} times in a row`;
-    return `${this.#reason} ${times}; the next try is in ${(left / 1000).toFixed(1)} s`;
+    const times = this.#failures === 1 ? '' : ` (${this.#failures} times in a row)`;
+    return `${this.#reason}${times}; it is not started again for ${(left / 1000).toFixed(1)} s`;
   }
 }

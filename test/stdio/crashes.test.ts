@@ -1,0 +1,158 @@
+import { expect, test } from 'vitest';
+import { type Loose, until } from '../support/net.js';
+import { type LegacySession, legacy, modern } from '../support/raw.js';
+import { isAlive, startRig, textOf } from './rig.js';
+
+const backend = { era: 'legacy' };
+const call = (session: LegacySession, name: string, args = {}) =>
+  session.request('tools/call', { name, arguments: args });
+const callModern = (url: string, name: string, args = {}, headers = {}) =>
+  modern(url, 'tools/call', { name, arguments: args }, { headers });
+
+test('the end of a process ends the calls on it at once, under their own ids, and the next call works', async () => {
+  const { url, logged } = await startRig({ backend });
+  const session = await legacy(url);
+  const waiting = session.request('tools/call', { name: 'hang', arguments: {} }, { id: 'mine' });
+  const dying = await call(session, 'exit', { code: 7 });
+  expect(dying.status).toBe(502);
+  expect(dying.json.error.message).toBe('connection lost to node: it exited with code 7');
+  expect(await waiting).toMatchObject({ status: 502, json: { id: 'mine', error: { code: -32603 } } });
+  expect(textOf((await call(session, 'echo')).json)).toContain('args');
+  expect(logged('ended by itself')).toEqual([
+    expect.objectContaining({ level: 40, reason: 'it exited with code 7', route: '/mcp', backend: 'node' }),
+  ]);
+});
+
+test('a process that is killed while nobody asks it anything is replaced unseen', async () => {
+  const { url, running, started } = await startRig({ backend });
+  const session = await legacy(url);
+  await callModern(url, 'pid');
+  for (const pid of running()) process.kill(pid, 'SIGKILL');
+  await until(() => running().length === 0, 'the processes to be gone');
+  expect((await call(session, 'pid')).status).toBe(200);
+  expect((await callModern(url, 'pid')).status).toBe(200);
+  expect(started()).toHaveLength(4);
+});
+
+test('a request that may be sent twice is, when its process dies', async () => {
+  const { url, running } = await startRig({ backend, server: { silentOn: ['tools/list'] } });
+  const session = await legacy(url);
+  const listed = session.request('tools/list');
+  await until(() => running().length === 1, 'the process to run');
+  process.kill(running()[0] ?? 0, 'SIGKILL');
+  // The one that takes its place does not answer either: it was sent again, once.
+  await until(() => running().length === 1, 'another process');
+  process.kill(running()[0] ?? 0, 'SIGKILL');
+  expect((await listed).json.error.message).toContain('it was ended by SIGKILL');
+});
+
+test('a server that does not come up is told of with its exit code, and is not started over and over', async () => {
+  const { url, started, logged } = await startRig({ backend, server: { exitAt: 3 } });
+  const answers = [];
+  for (let i = 0; i < 20; i++) answers.push(await modern(url, 'tools/list', {}, { id: i }));
+  for (const [i, { status, json }] of answers.entries()) {
+    expect(status).toBe(502);
+    expect(json.id).toBe(i);
+    expect(json.error.message).toContain('it exited with code 3');
+  }
+  expect(answers.at(-1)?.json.error.message).toMatch(/it is not started again for \d\.\d s$/);
+  expect(started().length).toBeLessThan(6);
+  expect(logged('ended by itself')[0]?.stderr).toEqual(['cannot find the configuration']);
+});
+
+test('a server that comes up later is found by the calls after that', async () => {
+  const { url, started } = await startRig({ backend, server: { exitAt: { initialize: 1 } } });
+  expect((await modern(url, 'tools/list')).status).toBe(502);
+  expect(started()).toHaveLength(1);
+  await until(async () => {
+    await modern(url, 'tools/list');
+    return started().length > 1;
+  }, 'another try');
+});
+
+test('a server that answers nothing has one process, however many call, and it is not left behind', async () => {
+  const { url, started, running } = await startRig({
+    backend,
+    server: { silentOn: '*' },
+    route: { timeouts: { start: '300ms' } },
+  });
+  const answers = await Promise.all(Array.from({ length: 20 }, () => modern(url, 'tools/list')));
+  for (const { status, json } of answers) {
+    expect(status).toBe(504);
+    expect(json.error.message).toContain('no answer to initialize within 300 ms');
+  }
+  expect(started()).toHaveLength(1);
+  await until(() => running().length === 0, 'the process to end');
+  for (let i = 0; i < 10; i++) await legacy(url);
+  expect(started().length).toBeLessThan(4);
+});
+
+test('a server that refuses the handshake has no process left', async () => {
+  const { url, running } = await startRig({ backend, server: { refuse: true } });
+  expect((await legacy(url)).initialize.json.error.message).toContain('refused the handshake');
+  await until(() => running().length === 0, 'the process to end');
+});
+
+test('a process that closes its output is of no use, and is replaced', async () => {
+  const { url, running } = await startRig({ backend });
+  const session = await legacy(url);
+  const [pid] = running();
+  expect((await call(session, 'closeOutput')).json.error.message).toContain('it closed its standard output');
+  await until(() => !isAlive(pid ?? 0), 'the process to end');
+  expect((await call(session, 'pid')).status).toBe(200);
+});
+
+test('a process that does not read holds up its own callers alone, and what they sent is given up with them', async () => {
+  const { url } = await startRig({
+    backend,
+    server: { deafOn: 'tools/list' },
+    route: { timeouts: { total: '1s' } },
+  });
+  const session = await legacy(url);
+  const value = 'v'.repeat(2 * 2 ** 20);
+  const stuck = [
+    session.request('tools/list'),
+    call(session, 'echo', { value }),
+    call(session, 'echo', { value }),
+  ];
+  expect((await callModern(url, 'pid')).status).toBe(200);
+  for (const answer of await Promise.all(stuck)) expect(answer.json.error.message).toContain('timed out');
+  expect((await session.delete()).status).toBe(200);
+});
+
+test('killed in the middle of calls a hundred times, it is there again each time, and nobody waits', async () => {
+  const { url, running, started } = await startRig({ backend, file: { limits: { processes: 500 } } });
+  const sessions = await Promise.all(Array.from({ length: 4 }, () => legacy(url)));
+  const slow = { name: 'slow', arguments: { ms: 20_000 } };
+  const times: number[] = [];
+  const messages = new Set<string>();
+  const fails = async (answer: Promise<{ status: number; json: Loose }>) => {
+    const asked = performance.now();
+    const { status, json } = await answer;
+    times.push(performance.now() - asked);
+    expect(status).toBe(502);
+    messages.add(json.error.message);
+  };
+  const killAgain = async (
+    once: (name: string, args?: object) => Promise<{ status: number; json: Loose }>,
+  ) => {
+    for (let i = 0; i < 20; i++) {
+      await Promise.all([
+        fails(once('slow', slow.arguments)),
+        fails(once('slow', slow.arguments)),
+        fails(once('kill')),
+      ]);
+      expect((await once('echo')).status).toBe(200);
+    }
+  };
+  await Promise.all([
+    ...sessions.map((session) => killAgain((name, args) => call(session, name, args))),
+    killAgain((name, args) => callModern(url, name, args)),
+  ]);
+  expect(times).toHaveLength(300);
+  // Most of it is the time that a new process needs to start, where the calls before it were its first.
+  expect(Math.max(...times)).toBeLessThan(10_000);
+  expect([...messages]).toEqual(['connection lost to node: it was ended by SIGKILL']);
+  expect(started()).toHaveLength(101 + 4);
+  expect(running()).toHaveLength(5);
+}, 60_000);
