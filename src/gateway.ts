@@ -141,6 +141,8 @@ function buildRoute(
     onQuirk: onceEach((quirk) =>
       log.warn({ route: route.path, backend: name, quirk }, 'the backend does what it should not'),
     ),
+    onTransport: (found) =>
+      log.info({ route: route.path, backend: name, transport: found }, 'transport of the backend'),
     processes,
     processIdleMs: sessions.idleMs,
     processLog: log.child({ route: route.path, backend: name }),

@@ -14,6 +14,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: [],
   exchange: ['jsonrpc'],
   transports: ['jsonrpc', 'exchange'],
+  'transports/http-sse': ['jsonrpc', 'exchange', 'transports'],
   'eras/modern': ['jsonrpc', 'exchange', 'transports', 'eras'],
   'eras/legacy': ['jsonrpc', 'exchange', 'transports', 'eras'],
   telemetry: ['jsonrpc', 'exchange'],

@@ -35,7 +35,7 @@ export function checkRules(document: ConfigDocument): void {
 
 /** The keys that say something about one way to reach a server. */
 const OF_COMMAND: readonly string[] = ['args', 'env', 'cwd', 'process'];
-const OF_URL: readonly string[] = ['transport', 'headers', 'hostHeader', 'authorization'];
+const OF_URL: readonly string[] = ['transport', 'messagesUrl', 'headers', 'hostHeader', 'authorization'];
 
 /** A server is reached at a URL, or started by a command. */
 function checkKind(document: ConfigDocument, backend: readonly Segment[]): void {

@@ -1,6 +1,8 @@
 import { basename } from 'node:path';
 import type { BackendConfig } from '../config/index.js';
 import type { Ticker } from '../exchange/ticker.js';
+import { AutoTransport } from '../transports/http-sse/auto.js';
+import type { UrlTransport } from '../transports/http-sse/opening.js';
 import { HttpSseTransport } from '../transports/http-sse/transport.js';
 import type { ProcessLog } from '../transports/stdio/child-log.js';
 import type { ProcessLimit } from '../transports/stdio/process-limit.js';
@@ -18,6 +20,8 @@ export interface TransportLimits {
   readonly ticker: Ticker;
   /** Told, in words that go with the backend's name, of what the backend does wrong and the gateway puts up with. */
   readonly onQuirk?: (what: string) => void;
+  /** Told how the backend is reached, where that is found out. */
+  readonly onTransport?: (transport: UrlTransport) => void;
   /** Of all servers that the gateway starts. */
   readonly processes: ProcessLimit;
   /** How long a process without anything to do is kept, in milliseconds. */
@@ -44,14 +48,13 @@ export function openTransport(backend: BackendConfig, limits: TransportLimits): 
     hostHeader: backend.hostHeader,
     headers: Object.entries(backend.headers).flat(),
   };
-  if (backend.transport === 'http-sse') {
-    return new HttpSseTransport({
-      ...options,
-      messagesUrl: backend.messagesUrl,
-      endpointMs: limits.connectMs,
-    });
-  }
-  return new StreamableHttpTransport(options);
+  const { transport, messagesUrl } = backend;
+  if (transport === 'streamable-http') return new StreamableHttpTransport(options);
+  const endpointMs = transport === 'auto' ? limits.connectMs / 2 : limits.connectMs;
+  const sse = new HttpSseTransport({ ...options, messagesUrl, endpointMs });
+  return transport === 'auto'
+    ? new AutoTransport(new StreamableHttpTransport(options), sse, limits.onTransport)
+    : sse;
 }
 
 /**

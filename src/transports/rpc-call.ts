@@ -60,6 +60,7 @@ const LINGER_MS = 2_000;
 const MAX_UNREAD_BYTES = 2_048;
 /** JSON-RPC's code for what goes wrong inside a server. */
 const INTERNAL = -32603;
+const METHOD_NOT_ALLOWED = 405;
 const NO_HEADERS: ResponseHeaders = {};
 
 /** One JSON-RPC request on its way over Streamable HTTP, with whatever else comes on its answer stream. */
@@ -159,6 +160,21 @@ export class RpcCall implements AnswerSink, Ticking {
 
   onRetry(ms: number): void {
     this.#retryMs = ms;
+  }
+
+  /** An HTTP+SSE server that opens its stream whatever the method is will never answer there. */
+  onNamedEvent(name: string): void {
+    if (name !== 'endpoint' || this.#settled) return;
+    const text = 'answers with the event stream of HTTP+SSE';
+    this.#end({
+      kind: 'no-answer',
+      status: METHOD_NOT_ALLOWED,
+      headers: this.#answerHeaders,
+      text,
+      lastEventId: undefined,
+      retryMs: undefined,
+    });
+    this.#transfer?.abort();
   }
 
   onEnd(text: string): void {

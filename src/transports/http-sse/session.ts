@@ -126,7 +126,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   /** Ends the session from this side, as all transports of this kind do: by closing the stream. */
   close(error: TransportError): void {
     this.#stream.close();
-    this.#end({ kind: 'failed', error });
+    this.#end({ kind: 'failed', error, announced: true });
   }
 
   onCookies(headers: ResponseHeaders): void {

@@ -14,7 +14,8 @@ export type NoStream =
       readonly headers: ResponseHeaders;
       readonly text: string;
     }
-  | { readonly kind: 'failed'; readonly error: TransportError };
+  /** `announced` where it began as one of HTTP+SSE. */
+  | { readonly kind: 'failed'; readonly error: TransportError; readonly announced: boolean };
 
 export interface StreamListener {
   onCookies(headers: ResponseHeaders): void;
@@ -53,7 +54,7 @@ export class SseStream implements AnswerSink {
     this.#timer = setTimeout(() => {
       const what = `no endpoint event came within ${endpointMs} ms`;
       this.close();
-      listener.onOver({ kind: 'failed', error: new TransportError('unusable', what) });
+      listener.onOver({ kind: 'failed', error: new TransportError('unusable', what), announced: false });
     }, endpointMs).unref();
     this.#transfer = new Transfer(target, 'GET', headers, null, this);
   }
@@ -113,7 +114,7 @@ export class SseStream implements AnswerSink {
       const what = this.#announced
         ? 'the event stream ended'
         : 'the event stream ended before its endpoint event';
-      this.#end({ kind: 'failed', error: new TransportError('unanswered', what) });
+      this.#fail(new TransportError('unanswered', what));
       return;
     }
     const { status, headers, text: said } = this.#instead;
@@ -121,14 +122,17 @@ export class SseStream implements AnswerSink {
     else {
       const type = headers['content-type'] ?? 'no type';
       const what = `it answered GET with HTTP ${status} and ${type}, not with an event stream`;
-      this.#end({ kind: 'failed', error: new TransportError('unusable', what) });
+      this.#fail(new TransportError('unusable', what));
     }
   }
 
   onError(error: TransportError): void {
     const broken = error.failure === 'broken';
-    const meant = broken ? new TransportError('unanswered', error.message, error.cause) : error;
-    this.#end({ kind: 'failed', error: meant });
+    this.#fail(broken ? new TransportError('unanswered', error.message, error.cause) : error);
+  }
+
+  #fail(error: TransportError): void {
+    this.#end({ kind: 'failed', error, announced: this.#announced });
   }
 
   #end(why: NoStream): void {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
 import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import {
   type EventStore,
   StreamableHTTPServerTransport,
@@ -39,6 +40,8 @@ export interface V1Options {
   resumable?: boolean;
   /** Status for a session id that is not known: 404 as the transport itself, or 400 as the SDK's example apps. */
   unknownSession?: 404 | 400;
+  /** HTTP+SSE in place of Streamable HTTP: GET opens the stream, POSTs go to `/mcp/messages`. */
+  sse?: boolean;
 }
 
 /** The fixture on an SDK 1.x `McpServer`, one per session. */
@@ -249,11 +252,49 @@ function statelessRun(state: FixtureState, options: V1Options): Run {
   };
 }
 
+/** HTTP+SSE: a session for each stream. */
+function sseRun(state: FixtureState): Run {
+  const sessions = new Map<string, { mcp: McpServer; transport: SSEServerTransport }>();
+  const each = (tell: (mcp: McpServer) => unknown) => {
+    for (const { mcp } of sessions.values()) tell(mcp);
+  };
+  return {
+    async handle(request, response) {
+      const url = new URL(request.url ?? '/', 'http://localhost');
+      if (request.method === 'GET' && url.pathname === '/mcp') {
+        const transport = new SSEServerTransport('/mcp/messages', response);
+        const mcp = createServer(state);
+        sessions.set(transport.sessionId, { mcp, transport });
+        response.on('close', () => sessions.delete(transport.sessionId));
+        await mcp.connect(transport as Loose);
+        return;
+      }
+      const known = sessions.get(url.searchParams.get('sessionId') ?? '');
+      if (request.method !== 'POST' || url.pathname !== '/mcp/messages') response.writeHead(405).end();
+      else if (known === undefined) response.writeHead(404).end('Session not found');
+      else await known.transport.handlePostMessage(request, response);
+    },
+    async end() {
+      await Promise.all([...sessions.values()].map(({ mcp }) => mcp.close()));
+      sessions.clear();
+    },
+    sessions: () => sessions.size,
+    announce: {
+      toolsChanged: () => each((mcp) => mcp.sendToolListChanged()),
+      promptsChanged: () => each((mcp) => mcp.sendPromptListChanged()),
+      resourcesChanged: () => each((mcp) => mcp.sendResourceListChanged()),
+      resourceUpdated: (uri) => each((mcp) => mcp.server.sendResourceUpdated({ uri })),
+    },
+  };
+}
+
 /** A server of the SDK's 1.x line (2025-11-25 and older). */
 export function startV1(options: V1Options = {}): Promise<Peer> {
-  const name = `v1 ${options.stateless ? 'stateless' : 'stateful'}${options.json ? ' json' : ''}`;
+  const kind = options.sse ? 'http+sse' : options.stateless ? 'stateless' : 'stateful';
+  const name = `v1 ${kind}${options.json ? ' json' : ''}`;
   return hostPeer(name, (calls) => {
     const state: FixtureState = { calls, count: 0, connectAsked: false };
+    if (options.sse) return sseRun(state);
     return options.stateless ? statelessRun(state, options) : statefulRun(state, options);
   });
 }
