@@ -19,6 +19,7 @@ import { findEra } from './routes/find-era.js';
 import { Route } from './routes/route.js';
 import { backendName, openTransport } from './routes/transport.js';
 import { logExchange } from './telemetry/exchange-log.js';
+import { ReplayRoom } from './transports/replay.js';
 import { ProcessLimit } from './transports/stdio/process-limit.js';
 import type { Transport } from './transports/transport.js';
 import { OWN_INFO } from './version.js';
@@ -58,8 +59,10 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
   const sealer = new Sealer(config.sealKeys);
   const onFault = (error: unknown): void => log.error({ err: error }, 'fault of the gateway');
   const processes = new ProcessLimit(config.limits.processes);
+  const { replayBytes } = config.limits;
+  const replay = replayBytes === 0 ? undefined : new ReplayRoom({ maxBytes: replayBytes, ticker });
   const built = config.routes.map((route) =>
-    buildRoute(route, config, { log, exchanges, ticker, sealer, processes, onFault }),
+    buildRoute(route, config, { log, exchanges, ticker, sealer, processes, replay, onFault }),
   );
   const server = new HttpServer({
     endpoints: built.map(({ endpoint }) => endpoint),
@@ -121,13 +124,15 @@ interface Shared {
   readonly ticker: Ticker;
   readonly sealer: Sealer;
   readonly processes: ProcessLimit;
+  /** What legacy clients may miss, on all routes. */
+  readonly replay: ReplayRoom | undefined;
   readonly onFault: (error: unknown) => void;
 }
 
 function buildRoute(
   route: RouteConfig,
   config: Config,
-  { log, exchanges, ticker, sealer, processes, onFault }: Shared,
+  { log, exchanges, ticker, sealer, processes, replay, onFault }: Shared,
 ): BuiltRoute {
   const { backend, timeouts, sessions } = route;
   const name = backendName(backend);
@@ -213,6 +218,7 @@ function buildRoute(
       max: config.limits.sessions,
       idleMs: sessions.idleMs,
       questionMs: route.questions.timeoutMs,
+      replay,
     },
     parking: { sealer, ticker, ...route.questions },
     tasks: { sealer, ticker, ...route.tasks },

@@ -31,6 +31,7 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
       exchanges: limits.exchanges,
       processes: limits.processes,
       cacheBytes: bytes(limits.cache),
+      replayBytes: Number(limits.replay) === 0 ? 0 : bytes(limits.replay),
     },
     routes: raw.routes.map(buildRoute),
     warnings: [...warnings],

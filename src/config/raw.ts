@@ -26,6 +26,7 @@ export interface RawConfig {
     exchanges: number;
     processes: number;
     cache: string | number;
+    replay: string | number;
   };
   routes: RawRoute[];
 }

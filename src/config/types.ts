@@ -60,6 +60,8 @@ export interface LimitsConfig {
   readonly processes: number;
   /** For kept results, on each route. */
   readonly cacheBytes: number;
+  /** For what legacy clients may miss while their connection is broken, in all; 0 for nothing. */
+  readonly replayBytes: number;
 }
 
 export interface RouteConfig {

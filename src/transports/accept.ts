@@ -2,15 +2,19 @@
 export interface Accepted {
   readonly json: boolean;
   readonly events: boolean;
+  /** Streams are named before JSON, so of two types that are as welcome they are the one to give. */
+  readonly eventsFirst: boolean;
 }
 
-const BOTH: Accepted = { json: true, events: true };
+const BOTH: Accepted = { json: true, events: true, eventsFirst: false };
 /** What SDK clients send: not worth taking apart each time. */
 const USUAL = 'application/json, text/event-stream';
 
 /** Media ranges that match a type, the most specific first: the first one present decides (RFC 9110, section 12.5.1). */
 const JSON_RANGES = ['application/json', 'application/*', '*/*'] as const;
 const EVENT_RANGES = ['text/event-stream', 'text/*', '*/*'] as const;
+
+const EITHER: ReadonlySet<string> = new Set([JSON_RANGES[0], EVENT_RANGES[0]]);
 
 /**
  * Reads `Accept`. The specification wants both types in it, but clients in use name one of them, a wildcard, or
@@ -29,5 +33,6 @@ export function readAccept(header: string | undefined): Accepted {
     return first !== undefined && ranges.get(first) === true;
   };
   const events = takes(EVENT_RANGES);
-  return { json: takes(JSON_RANGES) || !events, events };
+  const [first] = [...ranges.keys()].filter((range) => EITHER.has(range));
+  return { json: takes(JSON_RANGES) || !events, events, eventsFirst: events && first === EVENT_RANGES[0] };
 }

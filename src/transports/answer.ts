@@ -3,6 +3,7 @@ import { NOWHERE } from '../exchange/bag.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import { Rope, sseComment, sseEvent } from '../jsonrpc/index.js';
 import { readAccept } from './accept.js';
+import type { EventText, ReplayStream } from './replay.js';
 import { cutOffUnread } from './unread.js';
 
 export interface AnswerOptions {
@@ -23,6 +24,11 @@ const SINGLE_WRITE_UP_TO = 16 * 1024;
 /** A client that does not read an answer larger than this is cut off in the end. */
 const SMALL_UP_TO = 64 * 1024;
 
+/** Begins to keep the events of an answer, which has just become a stream; undefined where they are not kept. */
+export interface Recorder {
+  record(answer: Answer): ReplayStream | undefined;
+}
+
 const STREAM_HEADERS: Headers = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-store, no-transform',
@@ -32,29 +38,34 @@ const STREAM_HEADERS: Headers = {
 /**
  * The HTTP answer to one client request: a JSON body, or an event stream once there is something to say before the
  * outcome, or once the outcome takes long. Of the two it is one that the client named in `Accept`; a client that
- * takes JSON alone gets the outcome alone.
+ * takes JSON alone gets the outcome alone. Where the stream is recorded, it outlives the connection: while the client
+ * is away its events are kept, until a later request of the client brings another connection.
  */
 export class Answer implements Ticking {
   place = NOWHERE;
-  readonly #res: ServerResponse;
+  #res: ServerResponse;
   readonly #options: AnswerOptions;
   readonly #extra: Headers;
   readonly #json: boolean;
   readonly #events: boolean;
-  #state: 'waiting' | 'stream' | 'done' = 'waiting';
+  readonly #eventsFirst: boolean;
+  #state: 'waiting' | 'stream' | 'away' | 'done' = 'waiting';
   #lastWriteAt = performance.now();
   #status = 0;
   #gone = false;
   #onGone: (() => void) | undefined;
+  #recorder: Recorder | undefined;
+  #record: ReplayStream | undefined;
 
   /** @param extra headers of every answer, such as those of CORS or of the session */
   constructor(req: IncomingMessage, res: ServerResponse, extra: Headers, options: AnswerOptions) {
     this.#res = res;
     this.#options = options;
     this.#extra = extra;
-    const { json, events } = readAccept(req.headers.accept);
+    const { json, events, eventsFirst } = readAccept(req.headers.accept);
     this.#json = json;
     this.#events = events;
+    this.#eventsFirst = eventsFirst;
     res.on('close', this.#closed);
     if (events) options.ticker.add(this);
   }
@@ -68,7 +79,7 @@ export class Answer implements Ticking {
     return this.#state === 'done';
   }
 
-  /** The client went away before the answer was complete. */
+  /** The client went away before the answer was complete, and is not expected back. */
   get gone(): boolean {
     return this.#gone;
   }
@@ -82,6 +93,16 @@ export class Answer implements Ticking {
     return this.#state === 'stream';
   }
 
+  /** The client's connection broke; it may come back for the rest of the stream. */
+  get away(): boolean {
+    return this.#state === 'away';
+  }
+
+  /** Has the answer recorded if it becomes a stream. A client that names streams first then gets one in any case. */
+  recordBy(recorder: Recorder): void {
+    this.#recorder = recorder;
+  }
+
   /** Keeps a slow answer from becoming a stream: its headers are known together with its outcome. */
   holdHeaders(): void {
     this.#options.ticker.remove(this);
@@ -89,8 +110,18 @@ export class Answer implements Ticking {
 
   /** Calls `listener` when the client goes away before the answer is complete: at once, when it has gone already. */
   onGone(listener: () => void): void {
-    if (this.#gone) listener();
-    else this.#onGone = listener;
+    if (this.#gone) {
+      listener();
+      return;
+    }
+    const others = this.#onGone;
+    this.#onGone =
+      others === undefined
+        ? listener
+        : () => {
+            others();
+            listener();
+          };
   }
 
   tick(now: number): void {
@@ -106,17 +137,19 @@ export class Answer implements Ticking {
    * Writes an event before the outcome, if the client takes any.
    * @returns false when the client reads slowly
    */
-  event(message: Rope, id?: string): boolean {
+  event(message: Rope): boolean {
     if (this.#state === 'done' || !this.#events) return true;
     this.#open();
+    const text = this.#record?.event(message) ?? sseEvent(message);
+    if (this.away) return true;
     this.#lastWriteAt = performance.now();
-    writeRope(this.#res, sseEvent(message, id === undefined ? undefined : { id }));
+    writeText(this.#res, text);
     return this.#res.writableLength < SLOW_ABOVE_BYTES;
   }
 
   /** Runs `resume` once the client has read what was written, or has gone and will read nothing more. */
   onDrain(resume: () => void): void {
-    if (!this.#res.writableNeedDrain || this.#state === 'done') {
+    if (!this.#res.writableNeedDrain || this.#state !== 'stream') {
       resume();
       return;
     }
@@ -139,11 +172,14 @@ export class Answer implements Ticking {
   /** Writes the outcome and ends the answer. */
   end(status: number, message: Rope, headers?: Headers): void {
     if (this.#state === 'done') return;
-    const streaming = this.#state === 'stream' || (!this.#json && status === 200);
-    if (streaming) {
+    const begun = this.#state !== 'waiting';
+    if (begun || (status === 200 && (!this.#json || (this.#eventsFirst && this.#recorder !== undefined)))) {
       this.#open(headers);
+      const text = this.#record?.event(message) ?? sseEvent(message);
+      const { away } = this;
       this.#finish();
-      writeRope(this.#res, sseEvent(message));
+      if (away) return;
+      writeText(this.#res, text);
       this.#res.end();
       if (message.byteLength > SMALL_UP_TO) cutOffUnread(this.#res);
       return;
@@ -156,7 +192,7 @@ export class Answer implements Ticking {
     // A string goes out in one write with the headers; latin1 keeps every byte as it is.
     if (message.byteLength <= SINGLE_WRITE_UP_TO) this.#res.end(message.toLatin1(), 'latin1');
     else {
-      writeRope(this.#res, message);
+      writeText(this.#res, message);
       this.#res.end();
       if (message.byteLength > SMALL_UP_TO) cutOffUnread(this.#res);
     }
@@ -164,7 +200,7 @@ export class Answer implements Ticking {
 
   /** Writes the outcomes of a batch and ends the answer: events on an open stream, else an array. */
   endAll(messages: readonly Rope[]): void {
-    if (this.#state === 'stream') {
+    if (this.#state === 'stream' || this.away) {
       for (const message of messages) this.event(message);
       this.endEmpty(200);
       return;
@@ -178,10 +214,62 @@ export class Answer implements Ticking {
   endEmpty(status: number, headers?: Headers): void {
     if (this.#state === 'done') return;
     this.#status ||= status;
-    const streaming = this.#state === 'stream';
+    const { away, streaming } = this;
     this.#finish();
+    if (away) return;
     if (!streaming) this.#res.writeHead(status, { 'content-length': '0', ...this.#extra, ...headers });
     this.#res.end();
+  }
+
+  /**
+   * Goes on with a stream whose reader lost it: what it missed, then what is still to come. An older connection, most
+   * likely one that broke unseen, is ended.
+   * @param seq the last event that the reader has
+   */
+  resume(record: ReplayStream, seq: number): void {
+    if (this.#state !== 'waiting') return;
+    this.#open();
+    const priming = record.priming(seq);
+    this.#res.write(priming ?? sseComment());
+    let bytes = 0;
+    for (const text of record.after(seq)) {
+      bytes += typeof text === 'string' ? text.length : text.byteLength;
+      writeText(this.#res, text);
+    }
+    if (record.finished) this.endEmpty(200);
+    else record.answer.#moveTo(this);
+    if (bytes > SMALL_UP_TO) cutOffUnread(this.#res);
+  }
+
+  /**
+   * Goes on with the stream of a client that is away on another connection of its, whose own answer begins with that.
+   * @returns false where the client has missed more than is kept
+   */
+  moveTo(later: Answer): boolean {
+    const record = this.#record;
+    if (!this.away || record === undefined || !record.has(record.lastRead)) return false;
+    later.resume(record, record.lastRead);
+    return true;
+  }
+
+  /** The client is not expected back. */
+  giveUp(): void {
+    if (this.#state === 'away') this.#leave();
+  }
+
+  #moveTo(later: Answer): void {
+    const old = this.#res;
+    old.off('close', this.#closed);
+    if (this.#state === 'stream') old.end();
+    const res = later.#res;
+    res.off('close', later.#closed);
+    later.#finish();
+    this.#res = res;
+    this.#state = 'stream';
+    this.#lastWriteAt = performance.now();
+    this.#record?.return();
+    this.#options.ticker.add(this);
+    res.on('close', this.#closed);
   }
 
   /** Headers as a list, which is what node writes fastest; a name that comes again replaces what it was before. */
@@ -198,30 +286,41 @@ export class Answer implements Ticking {
     this.#status = 200;
     this.#res.writeHead(200, { ...STREAM_HEADERS, ...this.#extra, ...headers });
     this.#res.flushHeaders();
+    this.#record = this.#recorder?.record(this);
+    const priming = this.#record?.priming();
+    if (priming !== undefined) this.#res.write(priming);
   }
 
   #finish(): void {
     this.#state = 'done';
     this.#options.ticker.remove(this);
     this.#onGone = undefined;
+    this.#record?.finish();
   }
 
   readonly #closed = (): void => {
     if (this.#state === 'done') return;
+    if (this.#state === 'stream' && this.#record?.leave()) {
+      this.#state = 'away';
+      this.#options.ticker.remove(this);
+    } else this.#leave();
+  };
+
+  #leave(): void {
     const listener = this.#onGone;
     this.#gone = true;
     this.#finish();
     listener?.();
-  };
+  }
 }
 
 /** Large pieces are written as they are: joining them would hold them twice. */
-function writeRope(res: ServerResponse, rope: Rope): void {
-  if (rope.byteLength <= SINGLE_WRITE_UP_TO) {
-    res.write(rope.toBuffer());
-    return;
+function writeText(res: ServerResponse, text: EventText): void {
+  if (typeof text === 'string') res.write(text, 'latin1');
+  else if (text.byteLength <= SINGLE_WRITE_UP_TO) res.write(text.toBuffer());
+  else {
+    res.cork();
+    for (const piece of text.pieces) res.write(piece);
+    res.uncork();
   }
-  res.cork();
-  for (const piece of rope.pieces) res.write(piece);
-  res.uncork();
 }

@@ -23,6 +23,7 @@ test('a file with one path and one URL gets every default', () => {
       exchanges: 10_000,
       processes: 100,
       cacheBytes: 64 * 2 ** 20,
+      replayBytes: 32 * 2 ** 20,
     },
     routes: [
       {
@@ -70,7 +71,7 @@ publicUrl: https://mcp.example.com/base/
 sealKeys: [aaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbb]
 keepAlive: 20s
 log: { level: debug }
-limits: { body: 100, result: 1GiB, rounds: 1, listeners: 2, sessions: 3, exchanges: 4, processes: 5, cache: 1MiB }
+limits: { body: 100, result: 1GiB, rounds: 1, listeners: 2, sessions: 3, exchanges: 4, processes: 5, cache: 1MiB, replay: 0 }
 routes:
   - path: /
     backend: { url: "https://b/mcp?key=1", era: 2025-06-18, leg: legacy, transport: streamable-http,
@@ -101,6 +102,7 @@ routes:
       exchanges: 4,
       processes: 5,
       cacheBytes: 2 ** 20,
+      replayBytes: 0,
     },
     routes: [
       {

@@ -20,11 +20,13 @@ afterEach(() => opened.closeAll());
 const uri = (n: number | string) => `file:///${n}`;
 const LEVEL = 'io.modelcontextprotocol/logLevel';
 
-async function startRoute(script: Loose = {}, route: Loose = {}) {
+async function startRoute(script: Loose = {}, route: Loose = {}, config: Loose = {}) {
   const recording = record();
   const backend = opened.add(await startTellingModern(script));
   const tapped = opened.add(await recording.backend(backend.url));
-  const gateway = opened.add(await startGateway({ '/mcp': { backend: { url: tapped.url }, ...route } }));
+  const gateway = opened.add(
+    await startGateway({ '/mcp': { backend: { url: tapped.url }, ...route } }, config),
+  );
   const front = opened.add(await recording.client(gateway.url()));
   const listens = () => backend.received('subscriptions/listen').map(({ json }) => json.params.notifications);
   return { backend, url: front.url, gateway, recording, listens };
@@ -160,7 +162,8 @@ describe('of a modern backend, a legacy client with a session', () => {
   });
 
   test('leaves nothing upstream when it ends its session, or goes away and has subscribed to nothing', async () => {
-    const { backend, url } = await startRoute();
+    // Of clients that can come back the stream is kept up for a while.
+    const { backend, url } = await startRoute({}, {}, { limits: { replay: 0 } });
     const session = await legacy(url);
     const listener = opened.add(await listenLegacy(session));
     await session.request('resources/subscribe', { uri: uri(1) });

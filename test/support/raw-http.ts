@@ -26,7 +26,7 @@ export interface RawResponse {
   readonly json: Loose;
   /** Text of that answer, as it was on the wire: for comparisons byte for byte. */
   readonly answer: string;
-  /** The events of a `text/event-stream` body, else empty. */
+  /** The events of a `text/event-stream` body, else empty; those that carry an id alone are not among them. */
   readonly events: readonly RawEvent[];
   /** The notifications and server requests among the events. */
   readonly messages: readonly Loose[];
@@ -36,8 +36,12 @@ export interface RawResponse {
 export interface RawStream {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Events so far; grows. */
+  /** Events with data so far; grows. */
   readonly events: readonly RawEvent[];
+  /** Ids of the events without data so far; grows. */
+  readonly primings: readonly string[];
+  /** The pause before coming back that the stream asked for last, in milliseconds. */
+  readonly retryMs: number | undefined;
   /** Comments so far; grows. */
   readonly comments: readonly string[];
   /** The next event that has not been taken yet. Rejects when the stream ends first, or after `timeoutMs` (5000). */
@@ -116,6 +120,8 @@ function read(response: IncomingMessage, abort: () => void): RawStream {
   const chunks: Buffer[] = [];
   const events: RawEvent[] = [];
   const comments: string[] = [];
+  const primings: string[] = [];
+  let retryMs: number | undefined;
   let taken = 0;
   let ended = false;
   const wakers = new Set<() => void>();
@@ -125,7 +131,13 @@ function read(response: IncomingMessage, abort: () => void): RawStream {
   const streaming = String(response.headers['content-type'] ?? '').startsWith('text/event-stream');
   const decoder = new TextDecoder();
   const parser = createParser({
-    onEvent: ({ event, id, data }) => events.push({ event, id, data, json: parse(data) }),
+    onEvent: ({ event, id, data }) => {
+      if (data === '' && id !== undefined) primings.push(id);
+      else events.push({ event, id, data, json: parse(data) });
+    },
+    onRetry: (ms) => {
+      retryMs = ms;
+    },
     onComment: (comment) => comments.push(comment),
   });
   response.on('data', (chunk: Buffer) => {
@@ -152,6 +164,10 @@ function read(response: IncomingMessage, abort: () => void): RawStream {
     headers: response.headers,
     events,
     comments,
+    primings,
+    get retryMs() {
+      return retryMs;
+    },
     done,
     get ended() {
       return ended;

@@ -15,6 +15,7 @@ export class CallChannel implements Channel {
   #exchange!: Exchange;
   #open: Set<RequestId> | undefined;
   #elicitations: UrlElicitation[] | undefined;
+  #watched = false;
 
   constructor(session: LegacyClientSession, answer: Answer) {
     this.#session = session;
@@ -60,8 +61,11 @@ export class CallChannel implements Channel {
   #translate(asked: Question): Question {
     const lacking = undeclared(asked, this.#session.facts.neutralCapabilities);
     if (lacking !== undefined) throw new QuestionRefused(`the client did not declare ${lacking}`);
-    // The server's next round has nobody to ask any more, and its outcome nobody to read it.
-    this.#answer.onGone(() => this.#exchange.cancel('the client closed the response stream'));
+    if (!this.#watched) {
+      // The server's next round has nobody to ask any more, and its outcome nobody to read it.
+      this.#watched = true;
+      this.#answer.onGone(() => this.#exchange.cancel('the client closed the response stream'));
+    }
     const { question, elicitation } = adaptQuestion(asked, featuresFor(this.#session.facts.revision));
     if (elicitation !== undefined) {
       this.#elicitations ??= [];

@@ -16,8 +16,10 @@ import type {
   ServerMessage,
 } from '../../exchange/types.js';
 import { type ErrorFrame, type RequestId, type ResultFrame, Rope } from '../../jsonrpc/index.js';
-import type { Answer } from '../../transports/answer.js';
+import type { Answer, Recorder } from '../../transports/answer.js';
+import { type ReplayRoom, type ReplayStream, readEventId, SessionReplay } from '../../transports/replay.js';
 import { ClientQuestions } from './client-questions.js';
+import { featuresFor } from './revisions.js';
 
 /** What the sealed session id holds: all that a process needs to serve a session that it has never seen. */
 export interface SessionFacts {
@@ -33,6 +35,13 @@ export interface SessionFacts {
   readonly backendSession: SealedBackendSession | undefined;
 }
 
+export interface ClientSessionOptions {
+  /** The time that a person has for the answer to a question, in milliseconds. */
+  readonly questionMs: number;
+  /** Where what clients may miss is kept; undefined where nothing is. */
+  readonly replay?: ReplayRoom | undefined;
+}
+
 /** Renewed credentials that are remembered; older ones are tried on the backend again. */
 const MAX_RENEWALS = 8;
 
@@ -44,23 +53,23 @@ const NEEDS: Readonly<Record<string, string>> = {
 };
 
 /** A legacy client's session while this process knows of it: what its token says, and what happens on it now. */
-export class LegacyClientSession implements ClientSession {
+export class LegacyClientSession implements ClientSession, Recorder {
   readonly facts: SessionFacts;
   /** The sealed id that the client sends; empty until the handshake is done. */
   token = '';
   affinity: BackendAffinity | undefined;
   logLevel: LogLevel | undefined;
   lastUsedAt = performance.now();
-  readonly #questionMs: number;
+  readonly #options: ClientSessionOptions;
   #principals: Set<Principal> | undefined;
   #stream: Answer | undefined;
   #inFlight: Map<RequestId, Exchange> | undefined;
   #questions: ClientQuestions | undefined;
+  #replay: SessionReplay | undefined;
 
-  /** @param questionMs the time that a person has for an answer, in milliseconds */
-  constructor(facts: SessionFacts, questionMs: number) {
+  constructor(facts: SessionFacts, options: ClientSessionOptions) {
     this.facts = facts;
-    this.#questionMs = questionMs;
+    this.#options = options;
   }
 
   get backendSession(): SealedBackendSession | undefined {
@@ -73,7 +82,7 @@ export class LegacyClientSession implements ClientSession {
 
   /** Whether something happens on the session, so that it is not idle. */
   get busy(): boolean {
-    return this.#stream !== undefined || this.#inFlight !== undefined;
+    return (this.#stream !== undefined && !this.#stream.away) || this.#inFlight !== undefined;
   }
 
   /** Whether requests are in flight. */
@@ -132,10 +141,48 @@ export class LegacyClientSession implements ClientSession {
     return this.#inFlight?.get(id);
   }
 
-  /** Takes the GET stream; an older one, most likely of a connection that broke unseen, makes way. */
+  /** Whether the streams of its requests may be taken up again. */
+  get resumable(): boolean {
+    return this.#options.replay !== undefined && featuresFor(this.facts.revision).resumableStreams;
+  }
+
+  /** The events of a stream are kept from its beginning, if its client can come back for them. */
+  record(answer: Answer): ReplayStream | undefined {
+    const { replay } = this.#options;
+    if (replay === undefined) return undefined;
+    this.#replay ??= new SessionReplay(replay);
+    const { primingEvents } = featuresFor(this.facts.revision);
+    return this.#replay.begin(answer, primingEvents, answer === this.#stream);
+  }
+
+  /**
+   * Takes up the stream that an event id is of, on the connection of a GET.
+   * @returns false for an id whose stream is not known, or of which something is missing
+   */
+  resume(lastEventId: string, answer: Answer): boolean {
+    const id = readEventId(lastEventId);
+    const stream = id === undefined ? undefined : this.#replay?.find(id.key);
+    if (id !== undefined && stream?.has(id.seq)) {
+      // Such an answer has the client stop asking, as the standard of event streams has it.
+      if (stream.finished && id.seq === stream.last) answer.endEmpty(204);
+      else answer.resume(stream, id.seq);
+      return true;
+    }
+    // Whatever it missed, the session's own stream can only be begun anew.
+    if (id?.lasting) this.listen(answer);
+    return id?.lasting === true;
+  }
+
+  /**
+   * Takes the GET stream; an older one, most likely of a connection that broke unseen, makes way. Where the client is
+   * known to have lost that, it is told what came meanwhile, though it did not ask.
+   */
   listen(stream: Answer): void {
     const older = this.#stream;
+    if (older?.away === true && older.moveTo(stream)) return;
     this.#stream = stream;
+    if (this.resumable) stream.recordBy(this);
+    stream.openStream();
     older?.endEmpty(200);
     this.affinity?.listen(true);
     stream.onGone(() => {
@@ -158,7 +205,7 @@ export class LegacyClientSession implements ClientSession {
     if (stream === undefined || !stream.takesEvents || stream.done) {
       return Promise.reject(new QuestionRefused('the client holds no stream that could carry the request'));
     }
-    this.#questions ??= new ClientQuestions(this.#questionMs, () => this.#stream);
+    this.#questions ??= new ClientQuestions(this.#options.questionMs, () => this.#stream);
     return this.#questions.ask(question, stream);
   }
 
@@ -168,7 +215,8 @@ export class LegacyClientSession implements ClientSession {
    * @throws QuestionRefused
    */
   askOutside(question: Question): Promise<ClientAnswer> {
-    const [call] = this.#stream === undefined ? (this.#inFlight?.values() ?? []) : [];
+    const deaf = this.#stream === undefined || this.#stream.away;
+    const [call] = deaf ? (this.#inFlight?.values() ?? []) : [];
     return call === undefined ? this.ask(question, this.#stream) : call.ask(question);
   }
 
@@ -192,6 +240,7 @@ export class LegacyClientSession implements ClientSession {
   close(reason: string): void {
     for (const exchange of this.#inFlight?.values() ?? []) exchange.cancel(reason);
     this.#questions?.withdrawAll(reason);
+    this.#replay?.close();
     this.#stream?.endEmpty(200);
     this.#stream = undefined;
   }

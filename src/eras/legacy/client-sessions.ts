@@ -4,15 +4,13 @@ import { overloaded } from '../../exchange/errors.js';
 import type { Sealer } from '../../exchange/seal.js';
 import type { Principal } from '../../exchange/types.js';
 import { neutralClientCapabilities } from './client-capabilities.js';
-import { LegacyClientSession, type SessionFacts } from './client-session.js';
+import { type ClientSessionOptions, LegacyClientSession, type SessionFacts } from './client-session.js';
 
-export interface ClientSessionsOptions {
+export interface ClientSessionsOptions extends ClientSessionOptions {
   /** Sessions that are kept in memory; idle ones make way. Their clients may come back all the same. */
   readonly max: number;
   /** A session on which nothing happened for so long is dropped from memory, and its backend session ended. */
   readonly idleMs: number;
-  /** The time that a person has for the answer to a question, in milliseconds. */
-  readonly questionMs: number;
 }
 
 const PURPOSE = 'session';
@@ -68,7 +66,7 @@ export class ClientSessions {
 
   /** A session that is not kept yet: its handshake is to be done. */
   create(facts: SessionFacts): LegacyClientSession {
-    return new LegacyClientSession(facts, this.#options.questionMs);
+    return new LegacyClientSession(facts, this.#options);
   }
 
   /**

@@ -122,6 +122,7 @@ export class LegacyInbound implements Inbound {
     const found = this.#finder.find(route, call, 'id' in body ? body.id : undefined);
     const session = found instanceof Promise ? await found : found;
     if (session === undefined) return;
+    if (session.resumable) call.answer.recordBy(session);
     if (body.type === 'batch') await this.#batch(route, call, session, body);
     else if (body.type === 'request') {
       await this.#request(route, call, session, body, (...args) => call.answer.end(...args));
@@ -144,8 +145,13 @@ export class LegacyInbound implements Inbound {
       );
       return;
     }
-    call.answer.openStream();
-    session.listen(call.answer);
+    const { lastEventId, answer } = call;
+    if (lastEventId === undefined || !session.resumable) session.listen(answer);
+    else if (!session.resume(lastEventId, answer)) {
+      const message = 'Bad Request: what came after this Last-Event-ID is not known, or kept no longer';
+      answer.end(400, errorRope(undefined, CODE.server, message));
+      return;
+    }
     // From now on the messages of its backend session are waited for.
     if (session.affinity === undefined) void takeUp(route, call, session);
   }

@@ -90,7 +90,8 @@ describe('of what a client sends beside its message', () => {
         expect(session.initialize.status).toBe(200);
         expect(session.id).not.toBe('stale-session');
         id = session.id;
-        const stream = await session.listen(headers);
+        // An id of another server's would be refused here.
+        const stream = await session.listen({ ...headers, 'last-event-id': undefined });
         await session.request('tools/call', echo);
         await until(() => backend.streams.length === 1, 'the stream');
         stream.abort();

@@ -90,7 +90,7 @@ async function readAll(response: IncomingMessage, last: (message: Loose) => bool
     pending = events.pop() ?? '';
     for (const event of events) {
       const data = /^data: (.*)$/m.exec(event)?.[1];
-      if (data === undefined) continue;
+      if (!data) continue;
       messages.push(JSON.parse(data));
       if (last(messages.at(-1))) return messages;
     }

@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Ticker } from '../../src/exchange/ticker.js';
+import { Rope } from '../../src/jsonrpc/index.js';
+import type { Answer } from '../../src/transports/answer.js';
+import { ReplayRoom, type ReplayStream, readEventId, SessionReplay } from '../../src/transports/replay.js';
+
+const KEEP_MS = 10_000;
+let ticker: Ticker;
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+  ticker = new Ticker();
+});
+afterEach(() => {
+  ticker.stop();
+  vi.useRealTimers();
+});
+
+function setUp(maxBytes = 1_000_000) {
+  const room = new ReplayRoom({ maxBytes, ticker, keepMs: KEEP_MS });
+  const session = new SessionReplay(room);
+  const gaveUp: ReplayStream[] = [];
+  const begin = (of = session, { primed = true, lasting = false } = {}): ReplayStream => {
+    const answer = { giveUp: () => void gaveUp.push(stream) } as unknown as Answer;
+    const stream = of.begin(answer, primed, lasting) as ReplayStream;
+    return stream;
+  };
+  return { room, session, begin, gaveUp };
+}
+
+const message = (text: string) => new Rope().push(JSON.stringify({ text }));
+const textsAfter = (stream: ReplayStream, seq: number) =>
+  stream.after(seq).map((text) => (typeof text === 'string' ? text : text.toBuffer().toString()));
+
+describe('a stream', () => {
+  test('gives the events after one, as they went out', () => {
+    const { begin } = setUp();
+    const stream = begin();
+    const sent = ['a', 'b ü', 'c'].map((text) => stream.event(message(text)).toBuffer().toString());
+    expect(new Set(sent.map((text) => /id: (\S+)/.exec(text)?.[1])).size).toBe(3);
+    expect(textsAfter(stream, 1).map((text) => Buffer.from(text, 'latin1').toString())).toEqual(
+      sent.slice(1),
+    );
+    expect([stream.has(0), stream.has(3), stream.has(4)]).toEqual([true, true, false]);
+  });
+
+  test('has ids that name it, and where in it they are', () => {
+    const { begin, session } = setUp();
+    const stream = begin();
+    const other = begin(session, { lasting: true });
+    for (const of of [stream, other]) for (let i = 0; i < 50; i += 1) of.event(message('x'));
+    const id = /id: (\S+)/.exec(stream.event(message('last')).toBuffer().toString())?.[1] as string;
+    expect(readEventId(id)).toEqual({ key: stream.key, seq: 51, lasting: false });
+    expect(session.find(stream.key)).toBe(stream);
+    expect(readEventId(/id: (\S+)/.exec(other.priming() as string)?.[1] as string)).toEqual({
+      key: other.key,
+      seq: 0,
+      lasting: true,
+    });
+  });
+
+  test.each(['', 'x', '-1', 's-1', 'r00000000', 'r00000000-', 'r00000000-A', 'r00000000-1-1', '\u00fc'])(
+    'is not named by "%s"',
+    (id) => expect(readEventId(id)).toBeUndefined(),
+  );
+
+  test('is not primed for a client that takes the empty text for JSON', () => {
+    const { begin, session } = setUp();
+    expect(begin(session, { primed: false }).priming()).toBeUndefined();
+  });
+
+  test('waits a while for a client that left, and not for ever', () => {
+    const { begin, session, room, gaveUp } = setUp();
+    const stream = begin();
+    stream.event(message('x'));
+    stream.leave();
+    vi.advanceTimersByTime(KEEP_MS - 500);
+    expect(session.find(stream.key)).toBe(stream);
+    vi.advanceTimersByTime(1_000);
+    expect(session.find(stream.key)).toBeUndefined();
+    expect(gaveUp).toEqual([stream]);
+    expect(room.bytes).toBe(0);
+    expect(stream.leave()).toBe(false);
+    expect(stream.event(message('into the void')).byteLength).toBeGreaterThan(0);
+    expect(room.bytes).toBe(0);
+  });
+
+  test('that its client came back to is waited for anew when it leaves again', () => {
+    const { begin, session } = setUp();
+    const stream = begin();
+    stream.leave();
+    vi.advanceTimersByTime(KEEP_MS - 500);
+    stream.return();
+    vi.advanceTimersByTime(10 * KEEP_MS);
+    stream.leave();
+    vi.advanceTimersByTime(KEEP_MS - 500);
+    expect(session.find(stream.key)).toBe(stream);
+  });
+
+  test('that is finished may be fetched for the same time, and nobody is told when it goes', () => {
+    const { begin, session, gaveUp } = setUp();
+    const stream = begin();
+    stream.event(message('the end'));
+    stream.finish();
+    vi.advanceTimersByTime(KEEP_MS - 500);
+    expect(textsAfter(stream, 0)).toHaveLength(1);
+    vi.advanceTimersByTime(1_000);
+    expect(session.find(stream.key)).toBeUndefined();
+    expect(gaveUp).toEqual([]);
+  });
+});
+
+describe('the room', () => {
+  const large = (bytes: number) => message('x'.repeat(bytes));
+
+  test('of a session is an eighth: its oldest events make way, and what follows a gap is not given', () => {
+    const { begin, session, room } = setUp(80_000);
+    const [old, young] = [begin(), begin()];
+    old.event(large(4_000));
+    for (let i = 0; i < 100; i += 1) young.event(large(2_000));
+    expect(room.bytes).toBeLessThanOrEqual(room.sessionBytes + 1_000);
+    expect(old.has(0)).toBe(false);
+    expect(old.has(1)).toBe(true);
+    expect(young.has(90)).toBe(false);
+    expect(young.has(99)).toBe(true);
+    session.close();
+    expect(room.bytes).toBe(0);
+  });
+
+  test('is not for a message that is larger than the share of a session', () => {
+    const { begin, room } = setUp(80_000);
+    const stream = begin();
+    stream.event(message('small'));
+    stream.event(large(20_000));
+    expect([stream.has(0), stream.has(1), stream.has(2)]).toEqual([false, false, true]);
+    stream.event(message('small again'));
+    expect(stream.has(2)).toBe(true);
+    expect(room.bytes).toBeLessThan(2_000);
+  });
+
+  test('of all sessions is never more than was given: who left longest ago makes way', () => {
+    const { begin, room } = setUp(80_000);
+    const left = Array.from({ length: 10 }, () => begin(new SessionReplay(room)));
+    for (const stream of left) {
+      stream.event(large(7_000));
+      stream.leave();
+    }
+    const live = begin(new SessionReplay(room));
+    for (let i = 0; i < 3; i += 1) live.event(large(3_000));
+    expect(room.bytes).toBeLessThanOrEqual(80_000);
+    expect(live.has(0)).toBe(true);
+    expect(left[0]?.forgotten).toBe(true);
+    expect(left.at(-1)?.has(0)).toBe(true);
+  });
+
+  test('that is all in use has none for others, whose streams go on without it', () => {
+    const { begin, room } = setUp(80_000);
+    for (let i = 0; i < 12; i += 1) begin(new SessionReplay(room))?.event(large(7_000));
+    expect(room.bytes).toBeLessThanOrEqual(80_000);
+    const stream = begin(new SessionReplay(room));
+    stream?.event(large(9_000));
+    expect(room.bytes).toBeLessThanOrEqual(80_000);
+    expect(stream?.has(0) ?? false).toBe(false);
+  });
+
+  test('holds so many events and streams of one session, however small', () => {
+    const { begin, session } = setUp(100_000_000);
+    const stream = begin();
+    for (let i = 0; i < 5_000; i += 1) stream.event(message('x'));
+    expect([stream.has(3_000), stream.has(4_500)]).toEqual([false, true]);
+    for (let i = 0; i < 1_000; i += 1) begin(session)?.finish();
+    expect(session.find(stream.key)).toBe(stream);
+    const others = Array.from({ length: 200 }, () => begin(session));
+    expect(others.at(-1)).toBeUndefined();
+  });
+
+  test('is empty when all have gone, whatever happened before', () => {
+    const { begin, room } = setUp(60_000);
+    const sessions = Array.from({ length: 5 }, () => new SessionReplay(room));
+    let seed = 7;
+    const random = (n: number): number => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+      return seed % n;
+    };
+    const streams: ReplayStream[] = [];
+    for (let i = 0; i < 3_000; i += 1) {
+      const session = sessions[random(5)] as SessionReplay;
+      if (random(3) === 0) {
+        const stream = begin(session);
+        if (stream !== undefined) streams.push(stream);
+      }
+      const stream = streams[random(streams.length || 1)];
+      if (stream === undefined) continue;
+      [
+        () => stream.event(large(random(4_000))),
+        () => !stream.finished && stream.leave(),
+        () => !stream.finished && stream.return(),
+        () => stream.finish(),
+      ][random(4)]?.();
+      expect(room.bytes).toBeLessThanOrEqual(60_000);
+      if (random(50) === 0) vi.advanceTimersByTime(KEEP_MS / 2);
+    }
+    for (const session of sessions) session.close();
+    expect(room.bytes).toBe(0);
+    vi.advanceTimersByTime(10 * KEEP_MS);
+    expect(room.bytes).toBe(0);
+  });
+});
