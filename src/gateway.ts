@@ -178,6 +178,7 @@ function buildRoute(
     ownInfo: OWN_INFO,
     discoverMs: handshakeMs,
     maxRounds: config.limits.rounds,
+    tasks: { route: route.path, sealer, ticker, ...route.tasks },
     onCannotAsk: () => state.cannotAskOnModern(),
     onChange,
   });

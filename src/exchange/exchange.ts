@@ -96,6 +96,11 @@ export class Exchange implements Bagged {
     this.#channel.onDrain(resume);
   }
 
+  /** See {@link Channel.reachable}. */
+  get reachable(): boolean {
+    return this.#cancelReason === undefined && this.#channel.reachable !== false;
+  }
+
   /** See {@link Channel.ask}. */
   ask(question: Question): Promise<Answer> {
     this.onAsk?.();

@@ -31,6 +31,8 @@ export interface ResultOutcome {
   readonly frameId: string | undefined;
   /** Whether the output schema of the called tool describes an object; undefined where that is not known. */
   readonly objectOutput?: boolean | undefined;
+  /** Of a list of tools: each can be called so that it becomes a task. */
+  readonly takesTasks?: boolean | undefined;
   /** It is the handle of a task, in place of the result of the call. */
   readonly isTask?: boolean | undefined;
   /** Meant for the one request that it answers, such as questions to its client. */

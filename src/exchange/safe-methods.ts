@@ -16,6 +16,9 @@ const SAFE_METHODS: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
   'server/discover',
   'subscriptions/listen',
+  'tasks/cancel',
+  'tasks/get',
+  'tasks/list',
   'tools/list',
 ]);
 

@@ -88,6 +88,8 @@ export interface Channel {
   notify(message: ServerMessage): boolean;
   /** Runs `resume` once the client has caught up. */
   onDrain(resume: () => void): void;
+  /** False while the client has lost the connection by which it would hear of a question. */
+  readonly reachable?: boolean;
   /**
    * Puts a question to the client and waits for the answer.
    * @throws QuestionRefused when the client cannot be asked this.

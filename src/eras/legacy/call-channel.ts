@@ -7,6 +7,7 @@ import { undeclared } from './client-capabilities.js';
 import type { LegacyClientSession } from './client-session.js';
 import { adaptQuestion, type UrlElicitation } from './questions.js';
 import { featuresFor } from './revisions.js';
+import { namedTask } from './task-codec.js';
 
 /** The way of a server's messages to a legacy client during one of its calls: the call's own stream. */
 export class CallChannel implements Channel {
@@ -57,6 +58,12 @@ export class CallChannel implements Channel {
     }
   }
 
+  /** The task whose result the client waits for, to which what is asked meanwhile belongs. */
+  get #task(): string | undefined {
+    const { method, params } = this.#exchange.request;
+    return method === 'tasks/result' ? namedTask(params) : undefined;
+  }
+
   /** @throws QuestionRefused */
   #translate(asked: Question): Question {
     const lacking = undeclared(asked, this.#session.facts.neutralCapabilities);
@@ -66,7 +73,11 @@ export class CallChannel implements Channel {
       this.#watched = true;
       this.#answer.onGone(() => this.#exchange.cancel('the client closed the response stream'));
     }
-    const { question, elicitation } = adaptQuestion(asked, featuresFor(this.#session.facts.revision));
+    const { question, elicitation } = adaptQuestion(
+      asked,
+      featuresFor(this.#session.facts.revision),
+      this.#task,
+    );
     if (elicitation !== undefined) {
       this.#elicitations ??= [];
       this.#elicitations.push(elicitation);

@@ -135,7 +135,8 @@ export function dressResult(method: string, outcome: ResultOutcome, features: Re
   const { bytes, node, edits } = outcome;
   if (method === 'tools/list') {
     const tools = pendingMember(outcome, 'tools');
-    if (tools?.node.kind === 'array') edits.set('tools', legacyTools(tools.bytes, tools.node));
+    const tasks = outcome.takesTasks === true && features.tasks;
+    if (tools?.node.kind === 'array') edits.set('tools', legacyTools(tools.bytes, tools.node, tasks));
   } else if (method === 'tools/call') {
     dressCallResult(outcome, features);
   } else if (method === 'prompts/get') {
@@ -146,11 +147,13 @@ export function dressResult(method: string, outcome: ResultOutcome, features: Re
 }
 
 /** Every tool must have object schemas: SDK clients of the legacy era refuse the whole list for one that has not. */
-function legacyTools(bytes: Buffer, tools: JsonNode): Rope {
+function legacyTools(bytes: Buffer, tools: JsonNode, tasks: boolean): Rope {
   return mapElements(bytes, tools, (tool) => {
     const input = getMember(bytes, tool, 'inputSchema');
     if (input === undefined || !describesObject(bytes, input)) return undefined;
-    const edits = new Map<string, Rope | undefined>();
+    const edits = new Map<string, Rope | string | undefined>();
+    // Servers of the other era do not say which of their tools run as tasks.
+    if (tasks) edits.set(TASK_MEMBER, '{"taskSupport":"optional"}');
     const legacyInput = withSchemaProperties(bytes, input);
     if (legacyInput !== undefined) edits.set('inputSchema', legacyInput);
     const output = getMember(bytes, tool, 'outputSchema');

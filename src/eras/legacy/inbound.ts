@@ -32,6 +32,7 @@ import { initializeResult } from './initialize-result.js';
 import { writeError, writeResult } from './outcome.js';
 import { featuresFor, negotiateRevision } from './revisions.js';
 import { SessionFinder } from './session-finder.js';
+import { asksForTask } from './task-codec.js';
 
 const EMPTY = Buffer.from('{}');
 const MAX_BATCH = 100;
@@ -291,6 +292,8 @@ export class LegacyInbound implements Inbound {
         name: nameOf(frame),
         progressToken:
           token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined,
+        wantsTask:
+          method === 'tools/call' && featuresFor(session.facts.revision).tasks && asksForTask(bytes, params),
         resumes: false,
         raw: undefined,
         paramHeaders: [],

@@ -12,10 +12,14 @@ import {
 } from '../../jsonrpc/index.js';
 import { dressResult } from './codec.js';
 import type { RevisionFeatures } from './revisions.js';
+import { dressHandle, dressTask, dressTaskResult, namedTask } from './task-codec.js';
 
 type Reply = (status: number, message: Rope, headers?: Readonly<Record<string, string>>) => void;
 
 const RESOURCE_NOT_FOUND = -32002;
+/** Answered with a task, and with what became of the call that it was. */
+const TELLS_TASK: ReadonlySet<string> = new Set(['tasks/get', 'tasks/cancel']);
+const TASK_RESULT = 'tasks/result';
 
 /**
  * Statuses that reach a legacy client as such: challenges, throttling, and a gateway or backend that is down. All
@@ -44,11 +48,20 @@ export function writeResult(
 }
 
 function dressed(outcome: ResultOutcome, exchange: Exchange, features: RevisionFeatures): Rope {
-  if (outcome.dress === 'none') dressResult(exchange.request.method, outcome, features);
+  if (outcome.dress === 'none') dress(outcome, exchange, features);
   const { bytes, node, edits } = outcome;
   const result = new Rope();
   writeObject(result, bytes, node, edits);
   return result;
+}
+
+function dress(outcome: ResultOutcome, { request }: Exchange, features: RevisionFeatures): void {
+  if (outcome.isTask === true) dressHandle(outcome);
+  else if (TELLS_TASK.has(request.method)) dressTask(outcome);
+  else if (request.method === TASK_RESULT) {
+    dressResult('tools/call', outcome, features);
+    dressTaskResult(outcome, namedTask(request.params) ?? '');
+  } else dressResult(request.method, outcome, features);
 }
 
 export function writeError(outcome: ErrorOutcome, exchange: Exchange, reply: Reply): void {

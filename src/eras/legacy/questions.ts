@@ -8,10 +8,12 @@ import {
   parseFrame,
   type RequestFrame,
   Rope,
+  scanJson,
   stringOf,
   writeObject,
 } from '../../jsonrpc/index.js';
 import type { RevisionFeatures } from './revisions.js';
+import { RELATED_TASK } from './task-codec.js';
 
 /** An elicitation that sends the client to a page, under the id that was made for it. */
 export interface UrlElicitation {
@@ -24,18 +26,26 @@ export interface AdaptedQuestion {
   readonly elicitation: UrlElicitation | undefined;
 }
 
-/** Puts a question of a modern server into the form that a client of a legacy revision knows. */
-export function adaptQuestion(question: Question, features: RevisionFeatures): AdaptedQuestion {
+/**
+ * Puts a question of a modern server into the form that a client of a legacy revision knows.
+ * @param task the task that it belongs to
+ */
+export function adaptQuestion(
+  question: Question,
+  features: RevisionFeatures,
+  task?: string,
+): AdaptedQuestion {
   const { bytes, params } = question;
-  if (params === undefined) return { question, elicitation: undefined };
-  const edits = new Map<string, Rope | string | undefined>();
-  const meta = getMember(bytes, params, '_meta');
-  // The client would report progress on its answer, which no server of the other era can be told.
-  if (meta?.kind === 'object' && getMember(bytes, meta, 'progressToken') !== undefined) {
-    const kept = new Rope();
-    writeObject(kept, bytes, meta, new Map([['progressToken', undefined]]));
-    edits.set('_meta', membersOf(bytes, meta).length === 1 ? undefined : kept);
+  if (params === undefined) {
+    const empty = Buffer.from('{}');
+    const edits = metaEdits(empty, undefined, task);
+    if (edits.size === 0) return { question, elicitation: undefined };
+    return {
+      question: withParams({ ...question, bytes: empty }, scanJson(empty, 1), edits),
+      elicitation: undefined,
+    };
   }
+  const edits = metaEdits(bytes, getMember(bytes, params, '_meta'), task);
   let elicitation: UrlElicitation | undefined;
   if (question.method === 'elicitation/create') {
     const url = stringOf(bytes, getMember(bytes, params, 'url'));
@@ -48,6 +58,26 @@ export function adaptQuestion(question: Question, features: RevisionFeatures): A
     if (messages?.kind === 'array') edits.set('messages', singleBlocks(bytes, messages));
   }
   return { question: withParams(question, params, edits), elicitation };
+}
+
+/** What becomes of the `_meta` of a question. */
+function metaEdits(
+  bytes: Buffer,
+  meta: JsonNode | undefined,
+  task: string | undefined,
+): Map<string, Rope | string | undefined> {
+  const known = meta?.kind === 'object' ? meta : undefined;
+  const changes = new Map<string, string | undefined>();
+  // The client would report progress on its answer, which no server of the other era can be told.
+  const hasToken = known !== undefined && getMember(bytes, known, 'progressToken') !== undefined;
+  if (hasToken) changes.set('progressToken', undefined);
+  if (task !== undefined) changes.set(RELATED_TASK, JSON.stringify({ taskId: task }));
+  if (changes.size === 0) return new Map();
+  const left = known === undefined ? 0 : membersOf(bytes, known).length - (hasToken ? 1 : 0);
+  if (left === 0 && task === undefined) return new Map([['_meta', undefined]]);
+  const kept = new Rope();
+  writeObject(kept, bytes, known, changes);
+  return new Map([['_meta', kept]]);
 }
 
 function withParams(

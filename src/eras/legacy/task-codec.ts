@@ -1,3 +1,4 @@
+import type { Params } from '../../exchange/exchange.js';
 import { type PendingEdits, pendingMember, type ResultOutcome } from '../../exchange/outcome.js';
 import { isRecord } from '../../exchange/record.js';
 import { numberOf, readTask, TASKS_EXTENSION, type TaskState } from '../../exchange/tasks.js';
@@ -19,6 +20,16 @@ export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 const RENAMED = { ttl: 'ttlMs', pollInterval: 'pollIntervalMs' } as const;
 /** Members of the neutral form in which a task brings along what this era asks for by `tasks/result`. */
 const INLINE = ['result', 'error', 'inputRequests'] as const;
+
+/** The task that a request names. */
+export function namedTask({ bytes, node }: Params): string | undefined {
+  return node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'taskId'));
+}
+
+/** Whether a call is to become a task. */
+export function asksForTask(bytes: Buffer, params: JsonNode | undefined): boolean {
+  return params !== undefined && getMember(bytes, params, 'task')?.kind === 'object';
+}
 
 /** Whether a server runs tool calls as tasks when it is asked to. */
 export function runsTasks(capabilities: string): boolean {

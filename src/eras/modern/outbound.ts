@@ -1,20 +1,30 @@
+import { LRUCache } from 'lru-cache';
 import { abortable } from '../../exchange/abortable.js';
 import { type Change, type ChangeFilter, changeOf, isChange, LIST_CHANGES } from '../../exchange/changes.js';
+import { readCapabilities } from '../../exchange/digest.js';
 import { badGateway, CODE, cancelled, ExchangeError } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Hub, Subscriber, Subscription } from '../../exchange/hub.js';
 import { Hubs } from '../../exchange/hubs.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
-import { backendError, type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
+import {
+  backendError,
+  type Outcome,
+  ownError,
+  ownResult,
+  type ResultOutcome,
+} from '../../exchange/outcome.js';
 import { Patience } from '../../exchange/patience.js';
 import { serverMessageFor } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import { isSafe } from '../../exchange/safe-methods.js';
 import { statedCapabilities } from '../../exchange/server-capabilities.js';
+import { declaresTasks } from '../../exchange/tasks.js';
 import type { Caller, ClientSession } from '../../exchange/types.js';
 import {
   type Edits,
+  type ErrorFrame,
   getMember,
   type NotificationFrame,
   type RequestFrame,
@@ -29,12 +39,17 @@ import type { CatchUp } from '../../transports/catch-up.js';
 import { RpcCall, type RpcListener, type RpcReply } from '../../transports/rpc-call.js';
 import { ModernAffinity } from './affinity.js';
 import { ModernUpstream } from './changes.js';
+import { InputFailed } from './input-requests.js';
+import type { ResultPlace } from './kept-results.js';
 import { META, MODERN_CODE, NAMED_BY, REMOVED_METHODS } from './names.js';
 import { paramHeaderValues, UnsendableArgument } from './param-headers.js';
 import { failureOf, namesOwnVersion, subscriptionFailure, wrongEraOf } from './refusals.js';
 import { ModernRequests, type RequestsOptions } from './requests.js';
 import { resultOutcome, resultTypeOf, validTtl } from './results.js';
-import { Rounds, RoundsFailed } from './rounds.js';
+import { Rounds } from './rounds.js';
+import { SessionTasks } from './session-tasks.js';
+import type { TaskNamesOptions } from './task-names.js';
+import { declaring, insistsOnTask } from './task-outcomes.js';
 import { ToolIndex, type ToolMap } from './tool-index.js';
 
 export interface ModernOutboundOptions extends RequestsOptions {
@@ -43,6 +58,7 @@ export interface ModernOutboundOptions extends RequestsOptions {
   readonly discoverMs: number;
   /** Rounds of questions in one call. */
   readonly maxRounds: number;
+  readonly tasks: TaskNamesOptions;
   /** Told when the backend has no way to ask clients of this era what its handlers want to ask. */
   readonly onCannotAsk: () => void;
   /** Told of every change that is heard of. */
@@ -50,6 +66,10 @@ export interface ModernOutboundOptions extends RequestsOptions {
 }
 
 const EMPTY = Buffer.from('{}');
+const REMEMBERED = 500;
+const RUNS_KEPT_MS = 60_000;
+/** What makes a call a task in the legacy era is nothing here. */
+const NO_TASK: Edits = new Map([['task', undefined]]);
 const NO_TOOLS: ToolMap = new Map();
 
 /** Python's SDK, of a handler that asks in the way of the legacy era: it was begun, and got as far as the question. */
@@ -63,10 +83,22 @@ export class ModernOutbound implements Outbound {
   readonly #hubs: Hubs;
   readonly #patience: Patience;
   readonly #requests: ModernRequests;
+  readonly #tasks: SessionTasks;
+  /** Which callers the backend makes tasks for. */
+  readonly #runs = new LRUCache<string, boolean>({ max: REMEMBERED, ttl: RUNS_KEPT_MS });
 
   constructor(options: ModernOutboundOptions) {
     this.#options = options;
     this.#requests = new ModernRequests(options);
+    this.#tasks = new SessionTasks(
+      options.tasks,
+      options.name,
+      this.#requests,
+      async (caller, tool, result) => {
+        const tools = await this.#toolsOf(caller);
+        return { ...result, objectOutput: tool === undefined ? undefined : tools.get(tool)?.objectOutput };
+      },
+    );
     this.#patience = new Patience(options.discoverMs);
     this.#hubs = new Hubs((change) => this.#onChange(change));
   }
@@ -77,27 +109,52 @@ export class ModernOutbound implements Outbound {
       const own = await this.#answerRemoved(exchange);
       if (own !== undefined) return own;
     }
+    if (exchange.request.wantsTask !== true || !(await abortable(exchange, this.#runsTasks(exchange.caller))))
+      return this.#carryOut(exchange, undefined);
+    const place = this.#tasks.admit(exchange);
+    try {
+      return await this.#carryOut(exchange, place);
+    } finally {
+      place.giveBack();
+    }
+  }
+
+  /** @param place where the client wants the handle of a task */
+  async #carryOut(exchange: Exchange, place: ResultPlace | undefined): Promise<Outcome> {
     const sameEra = exchange.caller.era === 'modern';
+    const isCall = !sameEra && exchange.request.method === 'tools/call';
     let refreshed = false;
     let insisted = false;
     let rounds: Rounds | undefined;
-    let edits: Edits | undefined;
+    let edits: Edits | undefined = isCall ? NO_TASK : undefined;
+    let asker = place === undefined ? exchange.caller : declaring(exchange.caller);
     for (;;) {
-      const tools =
-        !sameEra && exchange.request.method === 'tools/call'
-          ? await abortable(exchange, this.#toolsOf(exchange.caller))
-          : undefined;
-      const reply = await this.#send(exchange, tools, edits);
+      const tools = isCall ? await abortable(exchange, this.#toolsOf(exchange.caller)) : undefined;
+      const reply = await this.#send(exchange, asker, tools, edits);
       if (reply.kind === 'answer' && reply.frame.type === 'result') {
-        if (sameEra || resultTypeOf(reply.frame) !== 'input_required')
-          return this.#result(exchange, reply.frame, tools);
+        const type = sameEra ? undefined : resultTypeOf(reply.frame);
+        if (type === 'task' && asker !== exchange.caller)
+          return this.#task(exchange, reply.frame, place !== undefined);
+        if (type !== 'input_required') {
+          const outcome = await this.#result(exchange, reply.frame, tools);
+          return place === undefined ? outcome : this.#tasks.handleOf(exchange, outcome, place);
+        }
         try {
           rounds ??= new Rounds(exchange, this.#options.maxRounds, () => this.#requests.nextId());
-          edits = await rounds.next(reply.frame);
+          edits = new Map([...(await rounds.next(reply.frame)), ...NO_TASK]);
           continue;
         } catch (error) {
           return roundsOutcome(exchange, error);
         }
+      }
+      if (
+        isCall &&
+        asker === exchange.caller &&
+        reply.kind === 'answer' &&
+        insistsOnTask(reply.frame as ErrorFrame)
+      ) {
+        asker = declaring(exchange.caller);
+        continue;
       }
       // The tool's definition changed since it was read: once more with what it is now.
       const refused = reply.kind === 'answer' && reply.frame.type === 'error' ? reply.frame.code : undefined;
@@ -114,16 +171,37 @@ export class ModernOutbound implements Outbound {
     }
   }
 
+  /** A task that the backend has made of a call, for a client that asked for one or that did not. */
+  async #task(exchange: Exchange, frame: ResultFrame, wanted: boolean): Promise<Outcome> {
+    if (wanted) return this.#tasks.handle(exchange, frame);
+    try {
+      return await this.#tasks.carryOut(exchange, frame);
+    } catch (error) {
+      return roundsOutcome(exchange, error);
+    }
+  }
+
+  /** Whether the backend makes tasks of calls. A call does not fail for want of that knowledge. */
+  async #runsTasks(caller: Caller): Promise<boolean> {
+    const key = toolKey(caller);
+    const known = this.#runs.get(key);
+    if (known !== undefined) return known;
+    await this.describe(caller).catch(() => {});
+    return this.#runs.get(key) ?? false;
+  }
+
   async describe(caller: Caller): Promise<ServerDescription> {
     if (caller.session !== undefined) this.#affinity(caller.session, caller);
     const { bytes, result } = await this.#patience.wait(() => this.#discover(caller));
+    const capabilities = statedCapabilities(bytes, getMember(bytes, result, 'capabilities'));
+    this.#runs.set(toolKey(caller), declaresTasks(readCapabilities(capabilities)));
     const instructions = getMember(bytes, result, 'instructions');
     const meta = getMember(bytes, result, '_meta');
     const serverInfo = meta === undefined ? undefined : getMember(bytes, meta, META.serverInfo);
     const ttl = getMember(bytes, result, 'ttlMs');
     return {
       era: 'modern',
-      capabilities: statedCapabilities(bytes, getMember(bytes, result, 'capabilities')),
+      capabilities,
       serverInfo: serverInfo?.kind === 'object' ? textOf(bytes, serverInfo) : undefined,
       instructions: instructions?.kind === 'string' ? textOf(bytes, instructions) : undefined,
       ttlMs: validTtl(bytes, ttl),
@@ -172,13 +250,14 @@ export class ModernOutbound implements Outbound {
   }
 
   /**
-   * Requests of other eras that this one removed: what they ask for rides on every request, or is not to be had. The
-   * tasks of the legacy era are not those of the extension. Also refused here is what no header could name.
+   * Requests of other eras that this one removed: what they ask for rides on every request, is asked for in other words,
+   * or is not to be had. Also refused here is what no header could name.
    */
   async #answerRemoved(exchange: Exchange): Promise<Outcome | undefined> {
     const { method, name } = exchange.request;
-    const isTask = method.startsWith('tasks/');
-    if (!isTask && !REMOVED_METHODS.has(method)) {
+    if (method.startsWith('tasks/') && (await this.#runsTasks(exchange.caller)))
+      return this.#ofTask(exchange);
+    if (!method.startsWith('tasks/') && !REMOVED_METHODS.has(method)) {
       const named = name === undefined && Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
       return named === undefined
         ? undefined
@@ -192,6 +271,15 @@ export class ModernOutbound implements Outbound {
       if ('logging' in (JSON.parse(capabilities) as object)) return ownResult(EMPTY, scanJson(EMPTY, 1));
     }
     return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
+  }
+
+  async #ofTask(exchange: Exchange): Promise<Outcome> {
+    try {
+      return await this.#tasks.answer(exchange);
+    } catch (error) {
+      if (error instanceof InputFailed) return error.toExchangeError().outcome;
+      throw error;
+    }
   }
 
   /** Of a client with a session, which hears of changes on its own stream. */
@@ -220,8 +308,16 @@ export class ModernOutbound implements Outbound {
     return affinity;
   }
 
-  /** @param edits what a further round adds to the params */
-  async #send(exchange: Exchange, tools: ToolMap | undefined, edits: Edits | undefined): Promise<RpcReply> {
+  /**
+   * @param asker the caller, with what the gateway can do in its place
+   * @param edits to the params, such as what a further round adds
+   */
+  async #send(
+    exchange: Exchange,
+    asker: Caller,
+    tools: ToolMap | undefined,
+    edits: Edits | undefined,
+  ): Promise<RpcReply> {
     const { request, caller } = exchange;
     const { transport, ticker } = this.#options;
     const sameEra = caller.era === 'modern';
@@ -234,7 +330,7 @@ export class ModernOutbound implements Outbound {
       : requestRope(
           id as never,
           request.method,
-          rewriteParams(request.params, this.#requests.envelope(caller), edits),
+          rewriteParams(request.params, this.#requests.envelope(asker), edits),
         );
     const startedAt = performance.now();
     const rpc = new RpcCall(id, ticker, new CallListener(exchange, (change) => this.#onChange(change)));
@@ -257,11 +353,14 @@ export class ModernOutbound implements Outbound {
     return tools.catch(() => NO_TOOLS);
   }
 
-  #result(exchange: Exchange, frame: ResultFrame, tools: ToolMap | undefined): Outcome {
+  async #result(exchange: Exchange, frame: ResultFrame, tools: ToolMap | undefined): Promise<ResultOutcome> {
     if (getMember(frame.bytes, frame.result, 'resultType') === undefined) {
       this.#options.transport.quirk('leaves resultType out of its results');
     }
-    return resultOutcome(exchange, frame, tools);
+    const outcome = resultOutcome(exchange, frame, tools);
+    const { request, caller } = exchange;
+    if (caller.era === 'modern' || request.method !== 'tools/list') return outcome;
+    return { ...outcome, takesTasks: await this.#runsTasks(caller) };
   }
 
   #error(exchange: Exchange, reply: RpcReply): Outcome {
@@ -292,7 +391,7 @@ export class ModernOutbound implements Outbound {
 
 /** Questions that failed are the tool's failure, which its caller can read; other requests have errors only. */
 function roundsOutcome(exchange: Exchange, error: unknown): Outcome {
-  if (!(error instanceof RoundsFailed)) throw error;
+  if (!(error instanceof InputFailed)) throw error;
   const { outcome } = error.toExchangeError();
   if (exchange.request.method !== 'tools/call') return outcome;
   const bytes = Buffer.from(

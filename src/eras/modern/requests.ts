@@ -6,7 +6,7 @@ import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../transpor
 import { POST_HEADERS } from '../../transports/streamable-http.js';
 import type { Transport } from '../../transports/transport.js';
 import { encodeHeaderValue } from './headers.js';
-import { META, MODERN_VERSION } from './names.js';
+import { META, MODERN_VERSION, NAMED_BY } from './names.js';
 import { namesOwnVersion } from './refusals.js';
 
 const LISTEN = 'subscriptions/listen';
@@ -66,7 +66,10 @@ export class ModernRequests {
     return new Rope().push(`{"_meta":{${meta.join(',')}}`);
   }
 
-  /** A request of the gateway's own on behalf of a caller, which takes up to `limitMs`. */
+  /**
+   * A request of the gateway's own on behalf of a caller, which takes up to `limitMs`.
+   * @param params by name; a `Rope` is JSON text
+   */
   async request(
     caller: Caller,
     method: string,
@@ -89,13 +92,16 @@ export class ModernRequests {
     const { transport, ticker } = this.#options;
     const id = String(this.nextId());
     const all = this.#ownParams(caller);
-    for (const [key, value] of Object.entries(params ?? {})) all.push(`,"${key}":${JSON.stringify(value)}`);
+    for (const [key, value] of Object.entries(params ?? {}))
+      all.push(`,"${key}":`).push(value instanceof Rope ? value : JSON.stringify(value));
+    const name = Object.hasOwn(NAMED_BY, method) ? params?.[NAMED_BY[method] as string] : undefined;
+    const headers = this.headers(caller, method, typeof name === 'string' ? name : undefined);
     const body = requestRope(id as never, method, all.push('}'));
     const rpc = new RpcCall(id, ticker, SILENT);
     const expire = (): void => rpc.abort(`no answer to ${method} within ${limitMs} ms`);
     const timer = setTimeout(expire, deadline - performance.now()).unref();
     try {
-      return await rpc.post(transport, this.headers(caller, method, undefined), body, isSafe(method)).reply;
+      return await rpc.post(transport, headers, body, isSafe(method)).reply;
     } finally {
       clearTimeout(timer);
     }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Rounds, RoundsFailed } from '../../../src/eras/modern/rounds.js';
+import { InputFailed } from '../../../src/eras/modern/input-requests.js';
+import { Rounds } from '../../../src/eras/modern/rounds.js';
 import { QuestionRefused } from '../../../src/exchange/errors.js';
 import type { Exchange } from '../../../src/exchange/exchange.js';
 import type { Answer, Question } from '../../../src/exchange/types.js';
@@ -96,9 +97,9 @@ test.each([
 ])('the result %s ends the rounds: %s', async (result, message) => {
   const { asked, next } = setUp();
   const failure = await next(result).catch((error: unknown) => error);
-  expect(failure).toBeInstanceOf(RoundsFailed);
-  expect((failure as RoundsFailed).message).toContain(message);
-  expect((failure as RoundsFailed).toExchangeError().outcome).toMatchObject({
+  expect(failure).toBeInstanceOf(InputFailed);
+  expect((failure as InputFailed).message).toContain(message);
+  expect((failure as InputFailed).toExchangeError().outcome).toMatchObject({
     code: -32603,
     message: expect.stringContaining('Cannot request input: '),
   });
