@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 export const SUITE_VERSION = '0.2.0-alpha.12';
 const NEEDED_NODE = 22;
@@ -67,19 +67,21 @@ const scenarioOf = (folder, kind) => {
   return kind === 'server' ? name.replace(/^server-/, '') : name;
 };
 
+/** What the suite notes of checks that it did not make. */
+const NOT_MADE = new Set(['INFO', 'SKIPPED']);
+
 /**
- * The results of a run: scenario -> check -> `{ status, message }`. A check that comes more than once is numbered. What
- * the suite notes for information alone has no status to compare and is left out.
+ * The results of a run: scenario -> check -> `{ status, message }`. A check that comes more than once is numbered, and
+ * one that was not made is left out.
  */
 export function readResults(folder, kind) {
   const scenarios = new Map();
-  for (const name of readdirSync(folder).sort()) {
-    const file = join(folder, name, 'checks.json');
-    if (!existsSync(file)) continue;
-    const scenario = scenarioOf(name, kind);
+  for (const file of readdirSync(folder, { recursive: true }).sort()) {
+    if (basename(file) !== 'checks.json') continue;
+    const scenario = scenarioOf(dirname(file), kind);
     const checks = scenarios.get(scenario) ?? new Map();
-    for (const { id, status, errorMessage } of JSON.parse(readFileSync(file, 'utf8'))) {
-      if (status === 'INFO') continue;
+    for (const { id, status, errorMessage } of JSON.parse(readFileSync(join(folder, file), 'utf8'))) {
+      if (NOT_MADE.has(status)) continue;
       let key = id;
       for (let count = 2; checks.has(key); count += 1) key = `${id}#${count}`;
       checks.set(key, { status, message: errorMessage });
