@@ -11,6 +11,8 @@ export interface Params {
   readonly meta: JsonNode | undefined;
   /** Keys of `_meta` that belong to the inbound era's envelope and go no further. */
   readonly envelopeKeys: readonly string[];
+  /** Nothing is in `_meta` but these. */
+  readonly bareEnvelope?: boolean;
 }
 
 export interface ExchangeRequest {

@@ -28,10 +28,11 @@ function withMeta(
   meta: ReadonlyMap<string, string> | undefined,
   edits: Edits | undefined,
 ): Edits | undefined {
+  const adds = meta !== undefined && meta.size > 0;
+  if (params.bareEnvelope && !adds && edits === undefined) return WITHOUT_META;
   const members = params.meta === undefined ? [] : membersOf(params.bytes, params.meta);
   let dropped = 0;
   for (const member of members) if (isOf(params.envelopeKeys, member)) dropped++;
-  const adds = meta !== undefined && meta.size > 0;
   if (dropped === 0 && !adds) return edits;
   if (dropped === members.length && !adds) {
     return edits === undefined ? WITHOUT_META : new Map([...edits, ['_meta', undefined]]);

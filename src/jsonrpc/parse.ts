@@ -15,8 +15,8 @@ import { type JsonNode, JsonSyntaxError, scanJson } from './json.js';
 import { keyAt } from './keys.js';
 import { eachElement, getMember, membersNamed, stringOf } from './lookup.js';
 
-/** Envelope, params/result/error, and what is inside these: `_meta`, `arguments`, `data`. */
-const RECORDED_LEVELS = 3;
+/** Envelope and params/result/error; what is inside these is mostly passed on unread. */
+const RECORDED_LEVELS = 2;
 
 /** A batch with more messages than this is refused whole. */
 export const MAX_BATCH_ITEMS = 1000;

@@ -94,7 +94,8 @@ export class LegacyCall implements RpcListener {
     this.#id = sent.id;
     this.#rpc = sent.rpc;
     this.#exchange.onCancel((reason) => this.#cancel(reason));
-    const reply = await this.#takeUp(await sent.done);
+    const first = await sent.done;
+    const reply = breaksOff(first) ? await this.#takeUp(first) : first;
     this.#done = true;
     this.#exchange.onCancel(undefined);
     this.#exchange.notes.backendMs = performance.now() - startedAt;

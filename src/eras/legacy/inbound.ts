@@ -36,6 +36,7 @@ import { asksForTask } from './task-codec.js';
 
 const EMPTY = Buffer.from('{}');
 const MAX_BATCH = 100;
+const NO_KEYS: readonly string[] = [];
 
 /** Where the answer to one request goes: the HTTP response, or its place in the answer to a batch. */
 type Reply = (status: number, message: Rope, headers?: Readonly<Record<string, string>>) => void;
@@ -288,7 +289,13 @@ export class LegacyInbound implements Inbound {
       {
         id,
         method,
-        params: { bytes, node: params, meta: meta?.kind === 'object' ? meta : undefined, envelopeKeys: [] },
+        params: {
+          bytes,
+          node: params,
+          meta: meta?.kind === 'object' ? meta : undefined,
+          envelopeKeys: NO_KEYS,
+          bareEnvelope: false,
+        },
         name: nameOf(frame),
         progressToken:
           token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined,
@@ -296,7 +303,7 @@ export class LegacyInbound implements Inbound {
           method === 'tools/call' && featuresFor(session.facts.revision).tasks && asksForTask(bytes, params),
         resumes: false,
         raw: undefined,
-        paramHeaders: [],
+        paramHeaders: NO_KEYS,
       },
       session.caller(call.forwarded),
       channel,

@@ -94,7 +94,7 @@ export class LegacyOutbound implements Outbound {
     });
   }
 
-  async call(exchange: Exchange): Promise<Outcome> {
+  call(exchange: Exchange): Promise<Outcome> {
     const { session, era } = exchange.caller;
     const { method } = exchange.request;
     // Tasks of the caller's era are kept on its side, which knows all that there are.
@@ -238,7 +238,7 @@ export class LegacyOutbound implements Outbound {
         if (lease.use !== 'shared') {
           await session.feedSettled();
           session.holder = call;
-          exchange.onParked = lease.park;
+          exchange.onParked = (parked) => lease.park(parked);
         }
         const tasks = this.#tasks;
         if (tasks.runs(session) && (await abortable(exchange, tasks.wants(exchange, session)))) {

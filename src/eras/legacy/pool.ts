@@ -31,6 +31,12 @@ interface Place {
   readonly leave: (error: Error) => void;
 }
 
+/** What a lease does with its entry. */
+interface Holding {
+  park(entry: Entry, parked: boolean): void;
+  unused(entry: Entry): void;
+}
+
 /** A place on a session; given back exactly once. */
 export interface Lease {
   readonly session: BackendSession;
@@ -38,6 +44,40 @@ export interface Lease {
   /** Whoever has the session waits, for a person or for changes, so that others are let in meanwhile, or goes on. */
   park(parked: boolean): void;
   release(): void;
+}
+
+class EntryLease implements Lease {
+  readonly use: Use;
+  readonly #entry: Entry;
+  readonly #holding: Holding;
+  #released = false;
+  #parks = false;
+
+  constructor(entry: Entry, holding: Holding) {
+    this.use = entry.use;
+    this.#entry = entry;
+    this.#holding = holding;
+    entry.holders++;
+  }
+
+  get session(): BackendSession {
+    return this.#entry.session as BackendSession;
+  }
+
+  park(parked: boolean): void {
+    if (this.#released || this.#parks === parked) return;
+    this.#parks = parked;
+    this.#holding.park(this.#entry, parked);
+  }
+
+  release(): void {
+    if (this.#released) return;
+    if (this.#parks) this.park(false);
+    this.#released = true;
+    const entry = this.#entry;
+    entry.holders--;
+    if (entry.holders === 0) this.#holding.unused(entry);
+  }
 }
 
 export type Opener = () => Promise<BackendSession>;
@@ -70,6 +110,10 @@ export class SessionPool {
   readonly #ending = new Set<Promise<void>>();
   #sweeper: NodeJS.Timeout | undefined;
   #closed = false;
+  readonly #holding: Holding = {
+    park: (entry, parked) => this.#park(entry, parked),
+    unused: (entry) => this.#unused(entry),
+  };
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -89,8 +133,7 @@ export class SessionPool {
   readyShared(key: string): Lease | undefined {
     const entry = this.#shared.get(key);
     if (entry?.session === undefined || entry.session.lost) return undefined;
-    const { park, release } = this.#hold(entry);
-    return { session: entry.session, use: entry.use, park, release };
+    return new EntryLease(entry, this.#holding);
   }
 
   /**
@@ -182,34 +225,15 @@ export class SessionPool {
     return undefined;
   }
 
-  /** Counts one more holder of an entry, until it gives its place back. */
-  #hold(entry: Entry): Pick<Lease, 'park' | 'release'> {
-    entry.holders++;
-    let released = false;
-    let parks = false;
-    const park = (parked: boolean): void => {
-      if (released || parks === parked) return;
-      parks = parked;
-      this.#park(entry, parked);
-    };
-    const release = (): void => {
-      if (released) return;
-      park(false);
-      released = true;
-      entry.holders--;
-      if (entry.holders === 0) this.#unused(entry);
-    };
-    return { park, release };
-  }
-
   async #lease(entry: Entry, waiter: Waiter | undefined): Promise<Lease> {
-    const { park, release } = this.#hold(entry);
-    if (entry.session !== undefined) return { session: entry.session, use: entry.use, park, release };
-    if (waiter !== undefined) waiter.leave = release;
+    const lease = new EntryLease(entry, this.#holding);
+    if (entry.session !== undefined) return lease;
+    if (waiter !== undefined) waiter.leave = () => lease.release();
     try {
-      return { session: await entry.opening, use: entry.use, park, release };
+      await entry.opening;
+      return lease;
     } catch (error) {
-      release();
+      lease.release();
       throw error;
     } finally {
       if (waiter !== undefined) waiter.leave = undefined;

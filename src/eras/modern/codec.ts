@@ -9,6 +9,7 @@ import {
   elementsOf,
   getMember,
   type JsonNode,
+  membersOf,
   Rope,
   stringOf,
   textOf,
@@ -28,7 +29,7 @@ export function neutralResult(bytes: Buffer, result: JsonNode, edits: PendingEdi
   }
   const meta = getMember(bytes, result, '_meta');
   if (meta === undefined || getMember(bytes, meta, META.serverInfo) === undefined) return;
-  if (meta.members?.length === 1) {
+  if (membersOf(bytes, meta).length === 1) {
     edits.set('_meta', undefined);
     return;
   }

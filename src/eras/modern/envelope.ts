@@ -3,19 +3,34 @@ import { readCapabilities } from '../../exchange/digest.js';
 import { CODE } from '../../exchange/errors.js';
 import type { ErrorFields } from '../../exchange/outcome.js';
 import { type ClientCapabilities, isLogLevel, type LogLevel } from '../../exchange/types.js';
-import { getMember, type JsonNode, type RequestFrame, stringOf, textOf } from '../../jsonrpc/index.js';
+import {
+  getMember,
+  type JsonNode,
+  membersOf,
+  type RequestFrame,
+  scanJson,
+  stringOf,
+  textOf,
+} from '../../jsonrpc/index.js';
 import type { McpHeaders } from '../../transports/mcp-headers.js';
-import { decodeHeaderValue } from './headers.js';
-import { META, MODERN_CODE, MODERN_VERSIONS, NAMED_BY, REMOVED_METHODS } from './names.js';
+import { headerSays } from './headers.js';
+import { ENVELOPE_KEYS, META, MODERN_CODE, MODERN_VERSIONS, NAMED_BY, REMOVED_METHODS } from './names.js';
 
-/** What a modern request says of its sender, checked. */
-export interface Envelope {
+/** Who sends a request, as its `_meta` tells. */
+export interface Sender {
   readonly version: string;
   readonly capabilities: ClientCapabilities;
   /** JSON text of the Implementation object. */
   readonly clientInfo: string | undefined;
   readonly logLevel: LogLevel | undefined;
+}
+
+/** What a modern request says of itself, checked. */
+export interface Envelope {
+  readonly sender: Sender;
   readonly meta: JsonNode;
+  /** Nothing is in `_meta` but what belongs to the envelope. */
+  readonly bare: boolean;
   readonly progressToken: string | undefined;
   /** What `Mcp-Name` names. */
   readonly name: string | undefined;
@@ -43,9 +58,11 @@ export function readEnvelope(frame: RequestFrame, headers: McpHeaders): Envelope
     return mismatch(`initialize is a request of earlier revisions than ${headers.protocolVersion}`);
   }
   const meta = params === undefined ? undefined : getMember(bytes, params, '_meta');
-  const fields = readMeta(bytes, meta);
-  if ('code' in fields) return fields;
-  const { version } = fields;
+  if (meta?.kind !== 'object') return incomplete([META.protocolVersion, META.clientCapabilities]);
+  const told = readMeta(bytes, meta);
+  if ('code' in told) return told;
+  const { sender, bare, progressToken } = told;
+  const { version } = sender;
   if (headers.repeated !== undefined) return mismatch(`${headers.repeated} must be sent once`);
   if (headers.protocolVersion !== undefined && headers.protocolVersion !== version) {
     return mismatch(
@@ -60,7 +77,7 @@ export function readEnvelope(frame: RequestFrame, headers: McpHeaders): Envelope
   const named = checkNames(frame, headers);
   if (typeof named === 'object') return named;
   if (REMOVED_METHODS.has(frame.method) || NO_REQUEST.test(frame.method)) return unknownMethod(frame.method);
-  return { ...fields, name: named };
+  return { sender, meta, bare, progressToken, name: named };
 }
 
 function hasClaim({ bytes, params }: RequestFrame): boolean {
@@ -72,10 +89,31 @@ export function unknownMethod(method: string): Refusal {
   return refuse(CODE.methodNotFound, `Method not found: ${method}`);
 }
 
-type MetaFields = Omit<Envelope, 'name'>;
+interface Told {
+  readonly sender: Sender;
+  readonly bare: boolean;
+  readonly progressToken: string | undefined;
+}
 
-function readMeta(bytes: Buffer, meta: JsonNode | undefined): MetaFields | Refusal {
-  if (meta?.kind !== 'object') return incomplete([META.protocolVersion, META.clientCapabilities]);
+const REMEMBERED = 1_000;
+/** Longer ones (with icons, say) are taken apart each time. */
+const REMEMBERED_BYTES = 2_048;
+const known = new LRUCache<string, Told>({ max: REMEMBERED });
+
+/** What `_meta` tells. Clients send the same one with every request, so those that were found right are remembered. */
+function readMeta(bytes: Buffer, meta: JsonNode): Told | Refusal {
+  if (meta.end - meta.start > REMEMBERED_BYTES) return checkMeta(bytes, meta);
+  const text = bytes.toString('latin1', meta.start, meta.end);
+  const remembered = known.get(text);
+  if (remembered !== undefined) return remembered;
+  const told = checkMeta(bytes, meta);
+  // The next request has another token.
+  if ('sender' in told && told.progressToken === undefined) known.set(text, told);
+  return told;
+}
+
+function checkMeta(bytes: Buffer, node: JsonNode): Told | Refusal {
+  const meta = scanJson(bytes, 1, node.start, node.end);
   const version = stringOf(bytes, getMember(bytes, meta, META.protocolVersion));
   const capabilities = getMember(bytes, meta, META.clientCapabilities);
   const missing: string[] = [];
@@ -96,36 +134,22 @@ function readMeta(bytes: Buffer, meta: JsonNode | undefined): MetaFields | Refus
     return refuse(CODE.invalidParams, `${META.logLevel} is not a log level`);
   }
   const token = getMember(bytes, meta, 'progressToken');
-  return {
+  const sender = {
     version,
     capabilities: readCapabilities(textOf(bytes, capabilities)),
     clientInfo,
     logLevel: isLogLevel(logLevel) ? logLevel : undefined,
-    meta,
-    progressToken: token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined,
   };
+  const progressToken =
+    token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined;
+  const bare = membersOf(bytes, meta).every((member) => ENVELOPE_KEYS.some((key) => member.isNamed(key)));
+  return { sender, bare, progressToken };
 }
 
-const REMEMBERED = 1_000;
-/** Longer ones (with icons, say) are looked through each time. */
-const REMEMBERED_CHARS = 1_024;
-const implementations = new LRUCache<string, string>({ max: REMEMBERED });
-
-/**
- * The text of an Implementation object, undefined if it is none. Clients send the same with every request, so the ones
- * that were found right are remembered.
- */
+/** The text of an Implementation object, undefined if it is none. */
 function readImplementation(bytes: Buffer, node: JsonNode): string | undefined {
-  const text = textOf(bytes, node);
-  const known = implementations.get(text);
-  if (known !== undefined || !isImplementation(bytes, node)) return known;
-  if (text.length <= REMEMBERED_CHARS) implementations.set(text, text);
-  return text;
-}
-
-function isImplementation(bytes: Buffer, node: JsonNode): boolean {
   const isString = (key: string): boolean => getMember(bytes, node, key)?.kind === 'string';
-  return node.kind === 'object' && isString('name') && isString('version');
+  return node.kind === 'object' && isString('name') && isString('version') ? textOf(bytes, node) : undefined;
 }
 
 function incomplete(missing: readonly string[]): Refusal {
@@ -138,7 +162,7 @@ function incomplete(missing: readonly string[]): Refusal {
 function checkNames(frame: RequestFrame, headers: McpHeaders): string | undefined | Refusal {
   const { bytes, params, method } = frame;
   if (headers.method === undefined) return mismatch('Mcp-Method is missing');
-  if (decodeHeaderValue(headers.method) !== method) {
+  if (!headerSays(headers.method, method)) {
     return mismatch(`Mcp-Method is ${quote(headers.method)}, but the body says ${quote(method)}`);
   }
   const key = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
@@ -146,7 +170,7 @@ function checkNames(frame: RequestFrame, headers: McpHeaders): string | undefine
   const name = params === undefined ? undefined : stringOf(bytes, getMember(bytes, params, key));
   if (name === undefined) return refuse(CODE.invalidParams, `params.${key} must be a string`);
   if (headers.name === undefined) return mismatch('Mcp-Name is missing');
-  if (decodeHeaderValue(headers.name) !== name) {
+  if (!headerSays(headers.name, name)) {
     return mismatch(`Mcp-Name is ${quote(headers.name)}, but the body says ${quote(name)}`);
   }
   return name;

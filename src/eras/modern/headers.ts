@@ -14,6 +14,20 @@ export function encodeHeaderValue(text: string): string {
   return `=?base64?${Buffer.from(text, 'utf8').toString('base64')}?=`;
 }
 
+/** Whether a header value stands for a text. Most are the text itself, which is told without decoding anything. */
+export function headerSays(value: string, text: string): boolean {
+  return (value === text && isPlain(text)) || decodeHeaderValue(value) === text;
+}
+
+function isPlain(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    // Whatever begins with "=" may be a sentinel.
+    if (code < 0x20 || code > 0x7e || (i === 0 && code === 0x3d)) return false;
+  }
+  return true;
+}
+
 /** @returns undefined for a sentinel that does not hold base64 of UTF-8, and for raw bytes outside ASCII */
 export function decodeHeaderValue(value: string): string | undefined {
   if (!LOOKS_ENCODED.test(value)) return ASCII.test(value) ? value : undefined;

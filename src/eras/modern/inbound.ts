@@ -66,7 +66,7 @@ export class ModernInbound implements Inbound {
   claimsPost(call: HttpCall, body: Frame | Batch): boolean {
     if (body.type === 'batch')
       return body.items.some((item) => !(item instanceof FrameError) && claims(item)) || namesModern(call);
-    return claims(body) || namesModern(call) || (body.type === 'request' && body.method === DISCOVER);
+    return namesModern(call) || claims(body) || (body.type === 'request' && body.method === DISCOVER);
   }
 
   post(route: RouteService, call: HttpCall, body: Frame | Batch): Promise<void> {
@@ -220,7 +220,13 @@ export class ModernInbound implements Inbound {
     const request: ExchangeRequest = {
       id: frame.id,
       method: frame.method,
-      params: { bytes: frame.bytes, node: frame.params, meta: envelope.meta, envelopeKeys: ENVELOPE_KEYS },
+      params: {
+        bytes: frame.bytes,
+        node: frame.params,
+        meta: envelope.meta,
+        envelopeKeys: ENVELOPE_KEYS,
+        bareEnvelope: envelope.bare,
+      },
       name: envelope.name,
       progressToken: envelope.progressToken,
       resumes,
@@ -228,19 +234,19 @@ export class ModernInbound implements Inbound {
       paramHeaders: call.headers.params,
     };
     const exchange = new Exchange(request, this.#caller(call, envelope), channel);
-    if (declaresTasks(envelope.capabilities)) exchange.taskKeeper = this.#tasks.keeperFor(exchange.caller);
+    if (declaresTasks(envelope.sender.capabilities)) exchange.taskKeeper = this.#tasks.keeperFor(exchange.caller);
     return exchange;
   }
 
-  #caller(call: HttpCall, envelope: Envelope): Caller {
+  #caller(call: HttpCall, { sender }: Envelope): Caller {
     return {
       era: 'modern',
-      revision: envelope.version,
+      revision: sender.version,
       principal: call.principal,
-      clientInfo: envelope.clientInfo,
-      capabilities: envelope.capabilities,
-      neutralCapabilities: envelope.capabilities,
-      logLevel: envelope.logLevel,
+      clientInfo: sender.clientInfo,
+      capabilities: sender.capabilities,
+      neutralCapabilities: sender.capabilities,
+      logLevel: sender.logLevel,
       forwarded: call.forwarded,
       session: undefined,
     };
@@ -259,7 +265,7 @@ function waiterOf(call: HttpCall, frame: RequestFrame, envelope: Envelope): Wait
     id: frame.id,
     answer: call.answer,
     progressToken: envelope.progressToken,
-    logLevel: envelope.logLevel,
+    logLevel: envelope.sender.logLevel,
   };
 }
 
@@ -299,6 +305,7 @@ function claims(frame: Frame): boolean {
 /** Whether the version header names this era, or one that is newer still. Dates of this form order as text does. */
 function namesModern(call: HttpCall): boolean {
   const { protocolVersion } = call.headers;
+  if (protocolVersion === MODERN_VERSION) return true;
   return (
     protocolVersion !== undefined &&
     /^\d{4}-\d\d-\d\d/.test(protocolVersion) &&

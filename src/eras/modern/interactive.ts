@@ -172,15 +172,21 @@ export class InteractiveCall implements Channel, Parkable {
   /** The call has its outcome: the waiting requests get it, or the retry that is still to come. */
   finish(outcome: Outcome): void {
     const final = this.#verdict ?? outcome;
-    clearTimeout(this.#gathering);
-    for (const { reject } of this.#questions.values())
-      reject(new QuestionRefused('the call has ended', CODE.internal));
-    this.#questions.clear();
+    if (this.#questions !== NO_QUESTIONS) this.#dropQuestions();
     this.#outcome = final;
     // The client has left with questions, and comes back for this.
     if (this.#waiters.length === 0 && this.#exchange.parked) return;
     if (this.#ticket !== undefined) this.#lot.release(this.#ticket);
-    for (const waiter of this.#waiters.splice(0)) this.#write(waiter, this.#exchange, final);
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) this.#write(waiter, this.#exchange, final);
+  }
+
+  #dropQuestions(): void {
+    clearTimeout(this.#gathering);
+    for (const { reject } of this.#questions.values())
+      reject(new QuestionRefused('the call has ended', CODE.internal));
+    this.#questions.clear();
   }
 
   /** Nobody answered: the server is told so in the words that its question has for that, and the call ends. */

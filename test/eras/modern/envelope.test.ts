@@ -20,13 +20,15 @@ describe('the envelope of a request', () => {
     const meta = `${META},"${KEY}clientInfo":${info},"${KEY}logLevel":"notice","progressToken":1.0`;
     const envelope = read('tools/call', `{"name":"é","_meta":{${meta}}}`, { 'Mcp-Name': '=?base64?w6k=?=' });
     expect(envelope).toMatchObject({
-      version: '2026-07-28',
-      clientInfo: info,
-      logLevel: 'notice',
+      sender: {
+        version: '2026-07-28',
+        clientInfo: info,
+        logLevel: 'notice',
+        capabilities: { value: { x: {} } },
+      },
       progressToken: '1.0',
       name: 'é',
     });
-    expect('capabilities' in envelope && envelope.capabilities.value).toEqual({ x: {} });
   });
 
   test.each([
