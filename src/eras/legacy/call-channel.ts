@@ -35,6 +35,10 @@ export class CallChannel implements Channel {
     this.#answer.onDrain(resume);
   }
 
+  get reachable(): boolean {
+    return !this.#answer.gone && !this.#answer.away;
+  }
+
   async ask(asked: Question): Promise<ClientAnswer> {
     const exchange = this.#exchange;
     const question = exchange.notes.backendEra === 'legacy' ? asked : this.#translate(asked);
