@@ -254,7 +254,7 @@ function callProblems({ message, direction, revision }: FrameContext, era: 'lega
   if (KNOWN.has(method) && !(method in since)) problems.push(`no ${direction} method of this era`);
   if ((since[method] ?? '') > revision) problems.push(`came with ${since[method]}`);
   if (isRequest === method.startsWith('notifications/')) problems.push('request and notification mixed up');
-  problems.push(...taskProblems(method, params, era));
+  if (!isRequest) problems.push(...taskProblems(method, params, era));
   if (era === 'legacy') {
     if (QUESTIONS.has(method)) problems.push(...questionProblems(method, params, revision));
     for (const key of RESERVED) if (params?._meta && key in params._meta) problems.push(`_meta has ${key}`);
