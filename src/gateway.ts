@@ -66,6 +66,7 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
   );
   const server = new HttpServer({
     endpoints: built.map(({ endpoint }) => endpoint),
+    publicPath: config.publicUrl === undefined ? '' : new URL(config.publicUrl).pathname.replace(/\/$/, ''),
     guard: new RequestGuard({
       host: config.listen.host,
       publicUrl: config.publicUrl,
@@ -98,6 +99,7 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
     // Each backend session that is ended may take a few seconds, whoever it was opened for.
     await Promise.all([
       ...built.flatMap(({ endpoint }) => endpoint.inbounds.map((inbound) => inbound.close())),
+      ...built.map(({ endpoint }) => endpoint.sse?.close()),
       ...built.map(({ route }) => route.close()),
     ]);
     await Promise.all(built.map(({ transport }) => transport.close()));
@@ -212,7 +214,7 @@ function buildRoute(
     record: (exchange, status, outcome) => logExchange(exchanges, route.path, exchange, status, outcome),
     onFault,
   });
-  const inbounds = createInbounds({
+  const { inbounds, sse } = createInbounds({
     route: route.path,
     sealer,
     sessions: {
@@ -223,11 +225,12 @@ function buildRoute(
     },
     parking: { sealer, ticker, ...route.questions },
     tasks: { sealer, ticker, ...route.tasks },
+    legacySse: route.legacySse,
   });
   return {
     path: route.path,
     route: service,
-    endpoint: { service, inbounds, forwardAuthorization: backend.authorization === 'forward' },
+    endpoint: { service, inbounds, sse, forwardAuthorization: backend.authorization === 'forward' },
     transport,
     cache,
   };

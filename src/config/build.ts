@@ -38,9 +38,11 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
   });
 }
 
-function buildRoute({ path, backend, sessions, questions, tasks, cache, timeouts }: RawRoute): RouteConfig {
+function buildRoute(raw: RawRoute): RouteConfig {
+  const { path, legacySse, backend, sessions, questions, tasks, cache, timeouts } = raw;
   return {
     path,
+    legacySse,
     backend: {
       ...(backend.url !== undefined && { url: backend.url }),
       ...(backend.command !== undefined && { command: commandOf(backend.command, backend) }),

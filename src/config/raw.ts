@@ -33,6 +33,7 @@ export interface RawConfig {
 
 export interface RawRoute {
   path: string;
+  legacySse: boolean;
   backend: Omit<BackendConfig, 'command'> & {
     command?: string;
     args?: string[];

@@ -115,6 +115,23 @@ function checkPaths(document: ConfigDocument, count: number): void {
     else
       document.report(segments, `a path of its own for each route; ${pathText(first)} has this one already`);
   }
+  for (let i = 0; i < count; i++) checkSsePaths(document, i, taken);
+}
+
+/** The places for clients on HTTP+SSE are below the path of their route. */
+function checkSsePaths(
+  document: ConfigDocument,
+  route: number,
+  taken: ReadonlyMap<string, readonly Segment[]>,
+): void {
+  const segments: Segment[] = ['routes', route, 'legacySse'];
+  const path = valueAt(document.data, ['routes', route, 'path']);
+  if (valueAt(document.data, segments) !== true || typeof path !== 'string') return;
+  for (const place of ['sse', 'messages']) {
+    const other = taken.get(`${path.replace(/\/$/, '')}/${place}`);
+    if (other === undefined) continue;
+    document.report(segments, `false, since ${pathText(other)} has the path that is needed for it`);
+  }
 }
 
 function checkHeaders(document: ConfigDocument, segments: readonly Segment[]): void {

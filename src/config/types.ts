@@ -67,6 +67,8 @@ export interface LimitsConfig {
 export interface RouteConfig {
   /** Begins with a slash. */
   readonly path: string;
+  /** Whether clients may come by HTTP+SSE, on `<path>/sse` and `<path>/messages`. */
+  readonly legacySse: boolean;
   readonly backend: BackendConfig;
   readonly sessions: RouteSessionsConfig;
   readonly questions: QuestionsConfig;

@@ -15,10 +15,16 @@ const TRANSPORT_HINTS: Readonly<Record<string, string>> = {
   sse: 'did you mean http-sse?',
 };
 
+/** The texts that stand for values of a type. */
+const FILLED_IN: Readonly<Record<string, RegExp | undefined>> = {
+  integer: /^\d{1,15}$/,
+  boolean: /^(true|false)$/,
+};
+
 /** Validates `document.data`, fills in the defaults in place and reports every violation to the document. */
 export function validateAgainstSchema(document: ConfigDocument): void {
   const { validate } = configSchema();
-  if (!validate(document.data) && fillInNumbers(document, validate.errors ?? [])) validate(document.data);
+  if (!validate(document.data) && fillIn(document, validate.errors ?? [])) validate(document.data);
   const seen = new Set<string>();
   for (const error of validate.errors ?? []) {
     const segments = segmentsOf(error.instancePath, document.data);
@@ -33,18 +39,19 @@ export function validateAgainstSchema(document: ConfigDocument): void {
 }
 
 /**
- * A placeholder always fills in text. Where the schema wants a number, digits are taken for one. Returns whether any
- * were.
+ * A placeholder always fills in text. Where the schema wants a number, digits are taken for one, and words where it wants
+ * true or false. Returns whether any were.
  */
-function fillInNumbers(document: ConfigDocument, errors: readonly ErrorObject[]): boolean {
+function fillIn(document: ConfigDocument, errors: readonly ErrorObject[]): boolean {
   let changed = false;
   for (const { keyword, params, instancePath } of errors) {
-    if (keyword !== 'type' || params['type'] !== 'integer') continue;
+    const pattern = keyword === 'type' ? FILLED_IN[params['type']] : undefined;
+    if (pattern === undefined) continue;
     const segments = segmentsOf(instancePath, document.data);
     const value = valueAt(document.data, segments);
-    if (document.sourceOf(segments) === undefined || !/^\d{1,15}$/.test(String(value))) continue;
+    if (document.sourceOf(segments) === undefined || !pattern.test(String(value))) continue;
     const parent = valueAt(document.data, segments.slice(0, -1)) as Record<Segment, unknown>;
-    parent[segments.at(-1) ?? ''] = Number(value);
+    parent[segments.at(-1) ?? ''] = params['type'] === 'integer' ? Number(value) : value === 'true';
     changed = true;
   }
   return changed;

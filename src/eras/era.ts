@@ -1,6 +1,7 @@
 import type { RouteService } from '../exchange/route-service.js';
 import type { Batch, Frame } from '../jsonrpc/index.js';
 import type { HttpCall } from '../transports/inbound-call.js';
+import type { SseMessageAnswer, SseStreamAnswer } from '../transports/sse-answers.js';
 
 /** The side of an era that talks to clients, on one route. */
 export interface Inbound {
@@ -13,5 +14,30 @@ export interface Inbound {
   delete(route: RouteService, call: HttpCall): Promise<void>;
   /** Brings what lasts beyond requests to its end, while the sessions of backends are still there. */
   drain(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A GET that opens the event stream of an HTTP+SSE client. */
+export interface StreamCall extends HttpCall {
+  readonly answer: SseStreamAnswer;
+}
+
+/** A POST of an HTTP+SSE client. */
+export interface MessageCall extends HttpCall {
+  readonly answer: SseMessageAnswer;
+}
+
+/** The side that talks to clients on HTTP+SSE, the transport of 2024-11-05, on one route. */
+export interface SseInbound {
+  /** @param messagesPath where the client is to send its messages: path of a URL on the stream's origin */
+  open(call: StreamCall, messagesPath: string): void;
+  /** @param sessionId of the stream, as the client was told it */
+  post(
+    route: RouteService,
+    call: MessageCall,
+    sessionId: string | undefined,
+    body: Frame | Batch,
+  ): Promise<void>;
+  /** Ends all streams. */
   close(): Promise<void>;
 }

@@ -1,12 +1,13 @@
 import type { Sealer } from '../exchange/seal.js';
-import type { Inbound } from './era.js';
+import type { Inbound, SseInbound } from './era.js';
 import { ClientSessions, type ClientSessionsOptions } from './legacy/client-sessions.js';
 import { LegacyInbound } from './legacy/inbound.js';
+import { SseClients } from './legacy/sse-clients.js';
 import { ModernInbound } from './modern/inbound.js';
 import type { ParkingOptions } from './modern/parking.js';
 import type { TaskBoardOptions } from './modern/tasks.js';
 
-export type { Inbound } from './era.js';
+export type { Inbound, MessageCall, SseInbound, StreamCall } from './era.js';
 
 export interface InboundOptions {
   readonly route: string;
@@ -14,21 +15,33 @@ export interface InboundOptions {
   readonly sessions: ClientSessionsOptions;
   readonly parking: Omit<ParkingOptions, 'route'>;
   readonly tasks: Omit<TaskBoardOptions, 'route'>;
+  /** Whether clients may come by HTTP+SSE. */
+  readonly legacySse: boolean;
 }
 
-/**
- * The eras that clients may speak on a route. A request goes to the first that claims it; the last one takes what
- * nobody claimed, and says what is wrong with it.
- */
+export interface Inbounds {
+  /**
+   * The eras that clients may speak. A request goes to the first that claims it; the last one takes what nobody claimed,
+   * and says what is wrong with it.
+   */
+  readonly inbounds: readonly Inbound[];
+  /** For clients on HTTP+SSE; undefined where the route has no place for them. */
+  readonly sse: SseInbound | undefined;
+}
+
+/** The sides that talk to the clients of a route. */
 export function createInbounds({
   route,
   sealer,
   sessions,
   parking,
   tasks,
-}: InboundOptions): readonly Inbound[] {
-  return [
-    new ModernInbound({ route, ...parking }, { route, ...tasks }),
-    new LegacyInbound(new ClientSessions(route, sealer, sessions)),
-  ];
+  legacySse,
+}: InboundOptions): Inbounds {
+  const clientSessions = new ClientSessions(route, sealer, sessions);
+  const legacy = new LegacyInbound(clientSessions);
+  return {
+    inbounds: [new ModernInbound({ route, ...parking }, { route, ...tasks }), legacy],
+    sse: legacySse ? new SseClients(legacy, clientSessions) : undefined,
+  };
 }

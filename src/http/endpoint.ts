@@ -1,10 +1,42 @@
-import type { Inbound } from '../eras/index.js';
+import type { Inbound, SseInbound } from '../eras/index.js';
+import { CODE } from '../exchange/errors.js';
 import type { RouteService } from '../exchange/route-service.js';
+import { type Batch, errorRope, type Frame } from '../jsonrpc/index.js';
+import type { HttpCall } from '../transports/inbound-call.js';
+import type { Receiver } from './post.js';
 
 /** A route as the HTTP server knows it. */
 export interface Endpoint {
   readonly service: RouteService;
   readonly inbounds: readonly Inbound[];
+  /** For clients on HTTP+SSE; undefined where the route has no place for them. */
+  readonly sse: SseInbound | undefined;
   /** Whether the caller's credentials go on to the backend. */
   readonly forwardAuthorization: boolean;
+}
+
+/** Passes each message on to the era that claims it. */
+export class ByEra implements Receiver {
+  readonly #endpoint: Endpoint;
+
+  constructor(endpoint: Endpoint) {
+    this.#endpoint = endpoint;
+  }
+
+  async pass(message: Frame | Batch, call: HttpCall): Promise<void> {
+    const { service, inbounds } = this.#endpoint;
+    const inbound = claimant(inbounds, call, message);
+    if (message.type === 'batch' && inbound !== inbounds.at(-1)) {
+      const why = 'Invalid Request: batches exist in 2025-03-26 alone';
+      call.answer.end(400, errorRope(undefined, CODE.invalidRequest, why));
+      return;
+    }
+    await inbound.post(service, call, message);
+  }
+}
+
+/** The first side that claims a message; the last one takes what nobody claimed. */
+function claimant(inbounds: readonly Inbound[], call: HttpCall, message: Frame | Batch): Inbound {
+  for (const inbound of inbounds) if (inbound.claimsPost(call, message)) return inbound;
+  return inbounds.at(-1) as Inbound;
 }

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { Inbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import {
   type Batch,
@@ -12,24 +11,28 @@ import {
 } from '../jsonrpc/index.js';
 import type { HttpCall } from '../transports/inbound-call.js';
 import { type BodyRefused, type BodyTaker, readBody, refuseBody } from './body.js';
-import type { Endpoint } from './endpoint.js';
 import { isJson } from './media-type.js';
 
-/** One POST to a route: its body is read and parsed, and the message goes to the era that claims it. */
+/** Takes what was posted. */
+export interface Receiver {
+  pass(message: Frame | Batch, call: HttpCall): Promise<void>;
+}
+
+/** One POST to a route: its body is read and parsed, and the message is passed on. */
 export class Post implements BodyTaker {
-  readonly #endpoint: Endpoint;
+  readonly #receiver: Receiver;
   readonly #req: IncomingMessage;
   readonly #call: HttpCall;
   readonly #onFault: (error: unknown, call: HttpCall) => void;
 
   /** @param onFault told of what the gateway itself got wrong; it also answers */
   constructor(
-    endpoint: Endpoint,
+    receiver: Receiver,
     req: IncomingMessage,
     call: HttpCall,
     onFault: (error: unknown, call: HttpCall) => void,
   ) {
-    this.#endpoint = endpoint;
+    this.#receiver = receiver;
     this.#req = req;
     this.#call = call;
     this.#onFault = onFault;
@@ -47,7 +50,8 @@ export class Post implements BodyTaker {
 
   onBody(body: Buffer): void {
     try {
-      this.#pass(readMessage(body));
+      const passed = this.#receiver.pass(readMessage(body), this.#call);
+      passed.catch((error) => this.#onFault(error, this.#call));
     } catch (error) {
       if (error instanceof FrameError)
         this.#call.answer.end(400, errorRope(error.id, error.code, error.message));
@@ -59,25 +63,9 @@ export class Post implements BodyTaker {
     refuseBody(this.#req, () => this.#refuse(error.status, error.message));
   }
 
-  #pass(message: Frame | Batch): void {
-    const { service, inbounds } = this.#endpoint;
-    const inbound = claimant(inbounds, this.#call, message);
-    if (message.type === 'batch' && inbound !== inbounds.at(-1)) {
-      this.#refuse(400, 'Invalid Request: batches exist in 2025-03-26 alone', CODE.invalidRequest);
-      return;
-    }
-    inbound.post(service, this.#call, message).catch((error) => this.#onFault(error, this.#call));
+  #refuse(status: number, message: string): void {
+    this.#call.answer.end(status, errorRope(undefined, CODE.server, message));
   }
-
-  #refuse(status: number, message: string, code: number = CODE.server): void {
-    this.#call.answer.end(status, errorRope(undefined, code, message));
-  }
-}
-
-/** The first side that claims a message; the last one takes what nobody claimed. */
-function claimant(inbounds: readonly Inbound[], call: HttpCall, message: Frame | Batch): Inbound {
-  for (const inbound of inbounds) if (inbound.claimsPost(call, message)) return inbound;
-  return inbounds.at(-1) as Inbound;
 }
 
 /** @throws FrameError */

@@ -7,18 +7,17 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Inbound } from '../eras/index.js';
-import { principalOf } from '../exchange/digest.js';
 import { CODE } from '../exchange/errors.js';
 import type { Ticker } from '../exchange/ticker.js';
-import type { ForwardedHeaders } from '../exchange/types.js';
 import { errorRope } from '../jsonrpc/index.js';
 import { Answer, NO_HEADERS } from '../transports/answer.js';
 import type { HttpCall } from '../transports/inbound-call.js';
-import { readMcpHeaders } from '../transports/mcp-headers.js';
 import { refuseBrokenRequest } from './broken-request.js';
-import type { Endpoint } from './endpoint.js';
+import { callOf } from './call.js';
+import { ByEra, type Endpoint } from './endpoint.js';
 import type { RequestGuard } from './origins.js';
-import { Post } from './post.js';
+import { Post, type Receiver } from './post.js';
+import { SseEndpoint } from './sse-endpoint.js';
 
 export interface HttpServerOptions {
   readonly endpoints: readonly Endpoint[];
@@ -26,6 +25,8 @@ export interface HttpServerOptions {
   readonly ticker: Ticker;
   readonly bodyBytes: number;
   readonly keepAliveMs: number;
+  /** Path of the public URL, without a slash at its end. */
+  readonly publicPath: string;
   readonly onRefused: (reason: string, req: IncomingMessage) => void;
   readonly onFault: (error: unknown) => void;
 }
@@ -119,20 +120,29 @@ export class HttpServer {
       if (!fastify.supportedMethods.includes(method)) fastify.addHttpMethod(method);
     }
     for (const endpoint of this.#options.endpoints) {
+      const receiver = new ByEra(endpoint);
+      this.#sse(endpoint);
       fastify.route({
         method: fastify.supportedMethods,
         url: endpoint.service.path,
         // Taken over before Fastify looks at the body, which is read here as bytes whatever its type.
         onRequest: (request, reply) => {
           reply.hijack();
-          this.#handle(endpoint, request, reply);
+          this.#handle(endpoint, receiver, request, reply);
         },
         handler: () => {},
       });
     }
   }
 
-  #handle(endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply): void {
+  #sse(endpoint: Endpoint): void {
+    if (endpoint.sse === undefined) return;
+    const isClosing = (): boolean => this.#closing;
+    const options = { ...this.#options, isClosing, onFault: this.#fault };
+    new SseEndpoint(endpoint, endpoint.sse, options).register(this.fastify);
+  }
+
+  #handle(endpoint: Endpoint, receiver: Receiver, request: FastifyRequest, reply: FastifyReply): void {
     const req = request.raw;
     const extra =
       req.headers.origin === undefined ? NO_HEADERS : (reply.getHeaders() as Record<string, string>);
@@ -146,7 +156,7 @@ export class HttpServer {
     }
     const call = callOf(endpoint, req, answer);
     try {
-      if (req.method === 'POST') new Post(endpoint, req, call, this.#fault).take(this.#options.bodyBytes);
+      if (req.method === 'POST') new Post(receiver, req, call, this.#fault).take(this.#options.bodyBytes);
       else this.#other(endpoint, req, call)?.catch((error) => this.#fault(error, call));
     } catch (error) {
       this.#fault(error, call);
@@ -170,23 +180,6 @@ export class HttpServer {
   readonly #fault = (error: unknown, { answer }: HttpCall): void => {
     this.#options.onFault(error);
     answer.end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
-  };
-}
-
-function callOf(endpoint: Endpoint, req: IncomingMessage, answer: Answer): HttpCall {
-  const { headers } = req;
-  const { authorization } = headers;
-  const forwarded: { -readonly [K in keyof ForwardedHeaders]: ForwardedHeaders[K] } = {};
-  if (authorization !== undefined && endpoint.forwardAuthorization) forwarded.authorization = authorization;
-  if (typeof headers['traceparent'] === 'string') forwarded.traceparent = headers['traceparent'];
-  if (typeof headers['tracestate'] === 'string') forwarded.tracestate = headers['tracestate'];
-  const lastEventId = headers['last-event-id'];
-  return {
-    headers: readMcpHeaders(req.rawHeaders),
-    principal: principalOf(authorization),
-    forwarded,
-    answer,
-    lastEventId: typeof lastEventId === 'string' ? lastEventId : undefined,
   };
 }
 

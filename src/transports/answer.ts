@@ -12,7 +12,7 @@ export interface AnswerOptions {
   readonly keepAliveMs: number;
 }
 
-type Headers = Readonly<Record<string, string>>;
+export type Headers = Readonly<Record<string, string>>;
 
 /** No headers beside the answer's own. */
 export const NO_HEADERS: Headers = {};

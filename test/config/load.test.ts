@@ -28,6 +28,7 @@ test('a file with one path and one URL gets every default', () => {
     routes: [
       {
         path: '/mcp',
+        legacySse: false,
         backend: {
           url: 'http://b:1/mcp',
           era: 'auto',
@@ -74,8 +75,9 @@ log: { level: debug }
 limits: { body: 100, result: 1GiB, rounds: 1, listeners: 2, sessions: 3, exchanges: 4, processes: 5, cache: 1MiB, replay: 0 }
 routes:
   - path: /
-    backend: { url: "https://b/mcp?key=1", era: 2025-06-18, leg: legacy, transport: streamable-http,
-               headers: { X-Key: a b }, hostHeader: "localhost:3000", authorization: drop }
+    legacySse: true
+    backend: { url: "https://b/mcp?key=1", era: 2025-06-18, leg: legacy, transport: http-sse,
+               messagesUrl: "https://m/in", headers: { X-Key: a b }, hostHeader: "localhost:3000", authorization: drop }
     sessions: { isolation: call, max: 5, idle: 1s, lost: [{ status: 500 }, { status: 200, message: gone }] }
     questions: { timeout: 2s, roots: ask, maxParked: 6, maxParkedPerPrincipal: 7 }
     tasks: { optional: task, ttl: 2m, max: 8, maxPerPrincipal: 9 }
@@ -107,11 +109,13 @@ routes:
     routes: [
       {
         path: '/',
+        legacySse: true,
         backend: {
           url: 'https://b/mcp?key=1',
           era: '2025-06-18',
           leg: 'legacy',
-          transport: 'streamable-http',
+          transport: 'http-sse',
+          messagesUrl: 'https://m/in',
           headers: { 'x-key': 'a b' },
           hostHeader: 'localhost:3000',
           authorization: 'drop',
@@ -144,6 +148,13 @@ describe('what comes from the environment', () => {
     const config = parse(text, { PORT: '9000', BODY: '2048' });
     expect(config.listen.port).toBe(9000);
     expect(config.limits).toMatchObject({ rounds: 3, bodyBytes: 2048 });
+  });
+
+  test('is true or false where that is wanted', () => {
+    const text = 'routes: [{ path: /a, legacySse: "${OLD}", backend: { url: "http://b" } }]';
+    const legacySse = (OLD: string) => parse(text, { OLD }).routes[0]?.legacySse;
+    expect([legacySse('true'), legacySse('false')]).toEqual([true, false]);
+    expect(() => legacySse('yes')).toThrow(/legacySse: found "\$\{OLD\}", expected true or false/);
   });
 
   test('stays text where text is wanted', () => {

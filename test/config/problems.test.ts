@@ -163,6 +163,14 @@ test('a server on HTTP+SSE is of the legacy era', () => {
   }
 });
 
+test.each(['sse', 'messages'])('the places for clients on HTTP+SSE are free: %s', (place) => {
+  const backend = 'backend: { url: "http://b/mcp" }';
+  const routes = (sse: boolean) =>
+    `routes: [{ path: /a/, legacySse: ${sse}, ${backend} }, { path: /a/${place}, ${backend} }]`;
+  expect(problemsOf(routes(false))).toEqual([]);
+  expect(problemsOf(routes(true))[0]).toContain('routes[1].path has the path that is needed for it');
+});
+
 test('a place for messages is for HTTP+SSE alone', () => {
   const place = 'messagesUrl: "http://b/messages?x=1"';
   expect(problemsOf(withBackend(place))).toEqual([]);
