@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { BackendConfig } from '../config/index.js';
+import { NEWEST_LEGACY } from '../eras/legacy/revisions.js';
 import type { Ticker } from '../exchange/ticker.js';
 import { AutoTransport } from '../transports/http-sse/auto.js';
 import type { UrlTransport } from '../transports/http-sse/opening.js';
@@ -9,6 +10,7 @@ import type { ProcessLimit } from '../transports/stdio/process-limit.js';
 import { StdioTransport } from '../transports/stdio/stdio.js';
 import { StreamableHttpTransport } from '../transports/streamable-http.js';
 import type { Transport } from '../transports/transport.js';
+import { OWN_INFO } from '../version.js';
 
 export interface TransportLimits {
   /** Longest time for making a connection, in milliseconds. */
@@ -35,6 +37,9 @@ export function openTransport(backend: BackendConfig, limits: TransportLimits): 
   if (command !== undefined) {
     return new StdioTransport({
       command: { ...command, cwd: command.cwd },
+      shared: command.process === 'shared',
+      handshake: (revision) =>
+        `{"protocolVersion":${revision ?? JSON.stringify(NEWEST_LEGACY)},"capabilities":{},"clientInfo":${OWN_INFO}}`,
       resultBytes: limits.resultBytes,
       limit: limits.processes,
       idleMs: limits.processIdleMs,

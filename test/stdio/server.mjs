@@ -164,6 +164,10 @@ const TOOLS = {
       notify('notifications/tools/list_changed', { _meta: { [SUBSCRIPTION]: id } });
     return text('changed');
   },
+  update({ uri }) {
+    notify('notifications/resources/updated', { uri });
+    return text('updated');
+  },
   endListening() {
     for (const id of listeners.keys()) notify('notifications/cancelled', { requestId: id });
     listeners.clear();

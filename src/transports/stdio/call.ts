@@ -3,7 +3,8 @@ import type { CatchUp } from '../catch-up.js';
 import type { TransportError } from '../errors.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { AnswerSink, Transmission } from '../transport.js';
-import type { RequestFacts } from './messages.js';
+import { INITIALIZE, type RequestFacts } from './messages.js';
+import type { StdioSession } from './session.js';
 
 /** Whoever messages of a process are handed to: a request in flight, or the stream of a session. */
 export interface Recipient {
@@ -17,6 +18,7 @@ export interface CallOwner {
   lags(recipient: Recipient, catchUp: CatchUp): void;
 }
 
+const JSON_BODY: ResponseHeaders = { 'content-type': 'application/json' };
 const EVENTS: ResponseHeaders = { 'content-type': 'text/event-stream' };
 
 /** A request that was written to a process, and what comes of it. */
@@ -28,8 +30,8 @@ export class Call implements Transmission, Recipient {
   readonly key: string;
   readonly method: string;
   readonly facts: RequestFacts;
-  /** Has no session that the cancellation of its request could come on. */
-  readonly stateless: boolean;
+  /** The one that it came on. */
+  readonly session: StdioSession | undefined;
   /** Takes the request back, where it has not been written yet. */
   recall: (() => boolean) | undefined;
   readonly #owner: CallOwner;
@@ -40,7 +42,13 @@ export class Call implements Transmission, Recipient {
   constructor(
     owner: CallOwner,
     sink: AnswerSink,
-    about: { id: RequestId; key: string; method: string; facts: RequestFacts; stateless: boolean },
+    about: {
+      id: RequestId;
+      key: string;
+      method: string;
+      facts: RequestFacts;
+      session: StdioSession | undefined;
+    },
   ) {
     this.#owner = owner;
     this.#sink = sink;
@@ -48,7 +56,11 @@ export class Call implements Transmission, Recipient {
     this.key = about.key;
     this.method = about.method;
     this.facts = about.facts;
-    this.stateless = about.stateless;
+    this.session = about.session;
+  }
+
+  get isHandshake(): boolean {
+    return this.method === INITIALIZE;
   }
 
   abort(): void {
@@ -69,8 +81,11 @@ export class Call implements Transmission, Recipient {
     this.#sink.onMessage(message, undefined);
   }
 
-  answer(message: Buffer, headers: ResponseHeaders = EVENTS): void {
+  /** The response has come; that to a handshake names the session that was opened with it. */
+  answer(message: Buffer, type: 'result' | 'error'): void {
     if (this.#over) return;
+    const opened = this.isHandshake && type === 'result' ? this.session?.id : undefined;
+    const headers = opened === undefined ? JSON_BODY : { ...JSON_BODY, 'mcp-session-id': opened };
     if (!this.#begun) this.#sink.onHead(200, headers);
     this.#begun = true;
     this.#sink.onMessage(message, undefined);

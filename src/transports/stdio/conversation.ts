@@ -3,7 +3,6 @@ import {
   errorRope,
   type Frame,
   FrameError,
-  type NotificationFrame,
   parseAnswers,
   type RequestFrame,
   type ResultFrame,
@@ -13,36 +12,19 @@ import {
 } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../catch-up.js';
 import { TransportError } from '../errors.js';
-import type { ResponseHeaders } from '../response-headers.js';
 import type { AnswerSink, Transmission } from '../transport.js';
 import { Call, type CallOwner, type Recipient } from './call.js';
 import { Child, type Command } from './child.js';
 import type { ChildLog } from './child-log.js';
 import type { OversizedLine } from './line-reader.js';
-import {
-  asLine,
-  CANCELLED,
-  factsOf,
-  INITIALIZE,
-  idAtEnds,
-  keyOf,
-  LISTEN,
-  LOG,
-  PROGRESS,
-  paramOf,
-  renumbered,
-  subscriptionOf,
-  withId,
-  withParam,
-  withSubscription,
-} from './messages.js';
-import { StdioSession } from './session.js';
+import { asLine, CANCELLED, factsOf, idAtEnds, keyOf, LISTEN, renumbered, withId } from './messages.js';
+import type { Routing, Talk } from './routing.js';
+import type { StdioSession } from './session.js';
 
-export interface ConversationOptions {
+export interface ConversationOptions<R extends Routing> {
   readonly command: Command;
   readonly lineBytes: number;
-  /** Several callers who do not know of each other speak with the process: their ids and tokens are replaced. */
-  readonly shared: boolean;
+  readonly routing: (talk: Talk) => R;
   readonly log: ChildLog;
   readonly onQuirk: (what: string) => void;
   /** It has answered something for the first time. */
@@ -54,17 +36,20 @@ export interface ConversationOptions {
 }
 
 const METHOD_NOT_FOUND = -32601;
+/** A process that has worked for so long does not end on account of what it was asked first. */
+const STEADY_MS = 1_000;
+const ENDED = 'it has just ended';
 
-/** Everything that is said with one process: who asked what of it, and whom what it says is for. */
-export class Conversation implements CallOwner {
-  /** It has answered something, so that it can be started and works. */
-  proved = false;
-  readonly #options: ConversationOptions;
+/** Everything that is said with one process: requests and their responses, and the way to others for all else. */
+export class Conversation<R extends Routing = Routing> implements CallOwner, Talk {
+  readonly routing: R;
+  readonly calls = new Map<string, Call>();
+  /** When it first answered something, so that it can be started and works. */
+  #provedAt: number | undefined;
+  readonly #options: ConversationOptions<R>;
   readonly #child: Child;
-  readonly #calls = new Map<string, Call>();
   /** Messages without a response that are on their way. */
   readonly #untold = new Set<AnswerSink>();
-  readonly #sessions = new Map<string, StdioSession>();
   #nextId = 1;
   /** Whoever the process is held up for. */
   #heldFor: Recipient | undefined;
@@ -73,8 +58,9 @@ export class Conversation implements CallOwner {
   /** What those who wait are told once the process is gone. */
   #fault: TransportError | undefined;
 
-  constructor(options: ConversationOptions) {
+  constructor(options: ConversationOptions<R>) {
     this.#options = options;
+    this.routing = options.routing(this);
     this.#child = new Child(options.command, options.lineBytes, {
       onLine: (line) => this.#onLine(line),
       onOversized: (line) => this.#onOversized(line),
@@ -84,6 +70,10 @@ export class Conversation implements CallOwner {
     options.log.started(this.#child.pid);
   }
 
+  get proved(): boolean {
+    return this.#provedAt !== undefined;
+  }
+
   /** Nothing can be said any more. */
   get over(): boolean {
     return this.#stopped || this.#child.gone;
@@ -91,41 +81,28 @@ export class Conversation implements CallOwner {
 
   /** Since when it has had nothing to do. */
   get idleSince(): number {
-    return this.#calls.size > 0 || this.#sessions.size > 0 ? performance.now() : this.#usedAt;
+    return this.calls.size > 0 || this.routing.inUse ? performance.now() : this.#usedAt;
   }
 
-  /** What comes outside any request is for a session from now on. */
-  join(id: string): StdioSession {
-    const session = new StdioSession(id, (recipient, catchUp) => this.lags(recipient, catchUp));
-    this.#sessions.set(id, session);
-    return session;
-  }
-
-  leave(session: StdioSession): void {
-    this.#sessions.delete(session.id);
-    session.end();
+  get onlyCall(): Call | undefined {
+    if (this.calls.size !== 1) return undefined;
+    const [call] = this.calls.values();
+    return call;
   }
 
   /** @param session the one that the request came on */
   request(frame: RequestFrame, sink: AnswerSink, session: StdioSession | undefined): Call {
     this.#letGo();
     const facts = factsOf(frame);
-    const { shared } = this.#options;
-    const id = shared ? String(this.#nextId++) : frame.id;
-    const stateless = session === undefined;
-    const call = new Call(this, sink, {
-      id: frame.id,
-      key: keyOf(id),
-      method: frame.method,
-      facts,
-      stateless,
-    });
+    const { renumbers } = this.routing;
+    const id = renumbers ? String(this.#nextId++) : frame.id;
+    const call = new Call(this, sink, { id: frame.id, key: keyOf(id), method: frame.method, facts, session });
     if (this.over) {
-      queueMicrotask(() => call.fail(new TransportError('unreachable', 'it has just ended')));
+      queueMicrotask(() => call.fail(new TransportError('unreachable', ENDED)));
       return call;
     }
-    this.#calls.set(call.key, call);
-    const body = shared
+    this.calls.set(call.key, call);
+    const body = renumbers
       ? renumbered(frame, id, facts.progressToken !== undefined)
       : new Rope().push(frame.bytes);
     call.recall = this.#child.write(asLine(body), () => {
@@ -137,11 +114,7 @@ export class Conversation implements CallOwner {
   /** Writes a notification, or the answer to a question, which is answered as soon as it is written. */
   post(message: Rope, sink: AnswerSink): Transmission {
     this.#untold.add(sink);
-    if (this.over)
-      queueMicrotask(
-        () =>
-          this.#untold.delete(sink) && sink.onError(new TransportError('unreachable', 'it has just ended')),
-      );
+    if (this.over) queueMicrotask(() => this.#failPost(sink, new TransportError('unreachable', ENDED)));
     const recall = this.#child.write(asLine(message), () => {
       if (!this.#untold.delete(sink)) return;
       sink.onHead(202, {});
@@ -155,18 +128,42 @@ export class Conversation implements CallOwner {
     };
   }
 
+  write(message: Rope): void {
+    this.#child.write(asLine(message));
+  }
+
+  refuse({ id, method }: RequestFrame): void {
+    const message = `nobody is there who could be asked ${method.slice(0, 100)}`;
+    this.write(errorRope(id, METHOD_NOT_FOUND, message));
+  }
+
+  quirk(what: string): void {
+    this.#options.onQuirk(what);
+  }
+
   abandoned(call: Call): void {
     if (this.#heldFor === call) this.#letGo();
-    this.#calls.delete(call.key);
+    this.calls.delete(call.key);
+    this.#usedAt = performance.now();
     if (call.recall?.() === true) return;
-    if (call.method === INITIALIZE) this.#failedHandshake();
-    else if (call.stateless) this.#cancel(call);
+    if (call.session === undefined) this.#cancel(call);
+    else if (call.isHandshake) this.giveUp();
+  }
+
+  /** Nobody waits any longer for the first word of the process. */
+  giveUp(): void {
+    if (!this.proved) this.#options.onGone('it did not answer in time');
+  }
+
+  /** The process refused what it was started for, and is of no use. */
+  dismiss(): void {
+    this.#options.onRefused('it refused the handshake');
   }
 
   lags(recipient: Recipient, catchUp: CatchUp): void {
     recipient.lags = true;
     // Others who are spoken to on the same channel are not held up.
-    if (this.#calls.size <= 1 && !this.#options.shared) {
+    if (this.calls.size <= 1 && !this.routing.renumbers) {
       this.#heldFor = recipient;
       this.#child.hold(true);
     }
@@ -174,6 +171,15 @@ export class Conversation implements CallOwner {
       recipient.lags = false;
       if (this.#heldFor === recipient) this.#letGo();
     });
+  }
+
+  hand(call: Call, message: Buffer): void {
+    if (!call.lags || this.#heldFor === call) call.tell(message);
+  }
+
+  finish(call: Call): void {
+    this.calls.delete(call.key);
+    call.end();
   }
 
   /** Ends the process, and all that waits for it; takes a few seconds at most. */
@@ -188,24 +194,18 @@ export class Conversation implements CallOwner {
     this.#child.hold(false);
   }
 
-  #failedHandshake(): void {
-    if (!this.proved) this.#options.onGone('it did not answer in time');
-  }
-
   /** There is no stream whose end would tell the server (basic/transports/stdio, "Cancellation"). */
   #cancel({ key, facts }: Call): void {
     const params = new Rope().push(`{"requestId":${key}`);
     if (facts.envelope !== undefined) params.push(',"_meta":').push(facts.envelope);
-    const message = new Rope()
-      .push(`{"jsonrpc":"2.0","method":"${CANCELLED}","params":`)
-      .push(params.push('}'));
-    this.#child.write(asLine(message.push('}')));
+    const message = new Rope().push(`{"jsonrpc":"2.0","method":"${CANCELLED}","params":`);
+    this.write(message.push(params.push('}')).push('}'));
   }
 
   #onLine(line: Buffer): void {
     if (this.#stopped) return;
     const { bytes, replaced } = toValidUtf8(line);
-    if (replaced) this.#options.onQuirk('sends bytes that are no UTF-8');
+    if (replaced) this.quirk('sends bytes that are no UTF-8');
     let frames: Frame[];
     try {
       frames = parseAnswers(bytes);
@@ -215,135 +215,34 @@ export class Conversation implements CallOwner {
       return;
     }
     for (const frame of frames) {
-      if (frame.type === 'request') this.#onRequest(frame);
-      else if (frame.type === 'notification') this.#onNotification(frame);
-      else this.#onAnswer(frame);
+      if (frame.type === 'notification') this.routing.onNotification(frame);
+      else if (frame.type !== 'request') this.#onAnswer(frame);
+      else if (frame.method === 'ping') this.write(resultRope(frame.id, new Rope().push('{}')));
+      else this.routing.onRequest(frame);
     }
   }
 
   #onAnswer(frame: ResultFrame | ErrorFrame): void {
-    const call = frame.id === undefined ? this.#onlyCall() : this.#calls.get(keyOf(frame.id));
+    const call = frame.id === undefined ? this.onlyCall : this.calls.get(keyOf(frame.id));
     // Of a request that was given up, or that nobody made.
     if (call === undefined) return;
-    this.#calls.delete(call.key);
+    this.calls.delete(call.key);
     this.#usedAt = performance.now();
     if (!this.proved) this.#options.onProved();
-    this.proved = true;
-    const { shared } = this.#options;
-    const headers: ResponseHeaders = { 'content-type': 'application/json' };
-    const isHandshake = call.method === INITIALIZE && !shared;
-    if (isHandshake && frame.type === 'result') this.#welcome(headers);
-    const message = shared ? withId(frame, call.id, call.method === LISTEN) : frame.bytes;
-    call.answer(message, headers);
-    if (isHandshake && frame.type === 'error') this.#options.onRefused('it refused the handshake');
-  }
-
-  /** The session that was joined with the request for it is named in the answer. */
-  #welcome(headers: ResponseHeaders): void {
-    const [id] = this.#sessions.keys();
-    if (id !== undefined) headers['mcp-session-id'] = id;
-  }
-
-  #onRequest(frame: RequestFrame): void {
-    if (frame.method === 'ping') {
-      this.#child.write(resultRope(frame.id, new Rope().push('{}')));
-      return;
-    }
-    if (this.#options.shared) {
-      if (this.#sessions.size > 0) this.#refuse(frame);
-      else
-        this.#options.onQuirk(
-          `sends requests (${frame.method.slice(0, 100)}), which its revision does not have`,
-        );
-      return;
-    }
-    const [session] = this.#sessions.values();
-    const call = session?.heard === true ? undefined : this.#onlyCall();
-    if (call !== undefined) call.tell(frame.bytes);
-    else if (session?.tell(frame.bytes, true) !== true) this.#refuse(frame);
-  }
-
-  #refuse({ id, method }: RequestFrame): void {
-    const message = `nobody is there who could be asked ${method.slice(0, 100)}`;
-    this.#child.write(asLine(errorRope(id, METHOD_NOT_FOUND, message)));
-  }
-
-  #onNotification(frame: NotificationFrame): void {
-    if (frame.method === PROGRESS) this.#onProgress(frame);
-    else if (this.#options.shared) this.#onSharedNotification(frame);
-    else {
-      const [session] = this.#sessions.values();
-      const only = this.#onlyCall();
-      const call = frame.method === LOG || session?.heard !== true ? only : undefined;
-      if (call !== undefined) this.#hand(call, frame.bytes);
-      else if (session !== undefined && !session.lags) session.tell(frame.bytes, false);
-    }
-  }
-
-  #onProgress(frame: NotificationFrame): void {
-    const token = paramOf(frame, 'progressToken');
-    if (token === undefined) return;
-    const { shared } = this.#options;
-    const call = shared ? this.#calls.get(keyOf(token)) : this.#callWithToken(keyOf(token));
-    if (call === undefined) return;
-    const own = call.facts.progressToken;
-    if (own === undefined) return;
-    this.#hand(call, shared ? withParam(frame, 'progressToken', own) : frame.bytes);
-  }
-
-  /** Of requests without a session: what comes is of a subscription, or of a request that wants to be told. */
-  #onSharedNotification(frame: NotificationFrame): void {
-    const subscription = subscriptionOf(frame);
-    if (subscription !== undefined) {
-      const call = this.#calls.get(keyOf(subscription));
-      if (call !== undefined) this.#hand(call, withSubscription(frame, call.id));
-    } else if (frame.method === CANCELLED) this.#onCancelled(frame);
-    else if (frame.method === LOG) {
-      const wanting = [...this.#calls.values()].filter(({ facts }) => facts.wantsLog);
-      const [call] = wanting;
-      // Nothing tells whose it is: what one caller's request has logged is not for another's eyes.
-      if (call !== undefined && wanting.length === 1) this.#hand(call, frame.bytes);
-    } else if (this.#sessions.size > 0) {
-      for (const session of this.#sessions.values()) if (!session.lags) session.tell(frame.bytes, false);
-    }
-  }
-
-  /** The server ends a subscription (basic/patterns/cancellation). */
-  #onCancelled(frame: NotificationFrame): void {
-    const id = paramOf(frame, 'requestId');
-    const call = id === undefined ? undefined : this.#calls.get(keyOf(id));
-    if (call?.method !== LISTEN) return;
-    this.#calls.delete(call.key);
-    call.end();
-  }
-
-  #hand(call: Call, message: Buffer): void {
-    if (!call.lags || this.#heldFor === call) call.tell(message);
-  }
-
-  #callWithToken(key: string): Call | undefined {
-    for (const call of this.#calls.values()) {
-      const { progressToken } = call.facts;
-      if (progressToken !== undefined && keyOf(progressToken) === key) return call;
-    }
-    return undefined;
-  }
-
-  /** The call that is alone in flight: what is said meanwhile is most likely on its account. */
-  #onlyCall(): Call | undefined {
-    if (this.#calls.size !== 1) return undefined;
-    const [call] = this.#calls.values();
-    return call;
+    this.#provedAt ??= this.#usedAt;
+    const { renumbers } = this.routing;
+    call.answer(renumbers ? withId(frame, call.id, call.method === LISTEN) : frame.bytes, frame.type);
+    if (call.isHandshake && call.session !== undefined && frame.type === 'error') this.dismiss();
   }
 
   #onOversized({ head, tail, byteLength }: OversizedLine): void {
     const id = idAtEnds(head, tail);
-    const call = id === undefined ? undefined : this.#calls.get(keyOf(id));
+    const call = id === undefined ? undefined : this.calls.get(keyOf(id));
     if (call === undefined) {
       this.#options.log.oversized(byteLength);
       return;
     }
-    this.#calls.delete(call.key);
+    this.calls.delete(call.key);
     const { lineBytes } = this.#options;
     call.fail(new TransportError('too-large', `a message of ${byteLength} bytes, more than ${lineBytes}`));
   }
@@ -351,7 +250,9 @@ export class Conversation implements CallOwner {
   #onGone(reason: string, started: boolean): void {
     this.#options.log.ended(reason, this.#stopped);
     if (this.#stopped) return;
-    const failure = started ? (this.proved ? 'unanswered' : 'broken') : 'unreachable';
+    const steady = this.#provedAt !== undefined && performance.now() - this.#provedAt > STEADY_MS;
+    // What may be sent twice is, but not to a process that ends on account of it.
+    const failure = steady ? 'unanswered' : started ? 'broken' : 'unreachable';
     this.#fault = new TransportError(failure, reason);
     // Its place is given up before anybody is told, and may ask again at once.
     this.#options.onGone(reason);
@@ -361,12 +262,14 @@ export class Conversation implements CallOwner {
   #end(error: TransportError): void {
     if (this.#stopped) return;
     this.#stopped = true;
-    const calls = [...this.#calls.values()];
-    const untold = [...this.#untold];
-    this.#calls.clear();
-    this.#untold.clear();
-    for (const session of [...this.#sessions.values()]) this.leave(session);
+    const calls = [...this.calls.values()];
+    this.calls.clear();
+    this.routing.end();
     for (const call of calls) call.fail(error);
-    for (const sink of untold) sink.onError(error);
+    for (const sink of [...this.#untold]) this.#failPost(sink, error);
+  }
+
+  #failPost(sink: AnswerSink, error: TransportError): void {
+    if (this.#untold.delete(sink)) sink.onError(error);
   }
 }

@@ -1,6 +1,5 @@
 import {
   type Edits,
-  type Frame,
   getMember,
   type JsonNode,
   type RequestFrame,
@@ -39,8 +38,13 @@ export function keyOf(id: string): string {
   return String(JSON.parse(id));
 }
 
+interface WithParams {
+  readonly bytes: Buffer;
+  readonly params: JsonNode | undefined;
+}
+
 /** JSON text of a member of the params that is a string or a number. */
-export function paramOf({ bytes, params }: Frame & { params: JsonNode | undefined }, key: string) {
+export function paramOf({ bytes, params }: WithParams, key: string): string | undefined {
   return scalarText(bytes, params === undefined ? undefined : getMember(bytes, params, key));
 }
 
@@ -75,7 +79,7 @@ export function factsOf({ bytes, params }: RequestFrame): RequestFacts {
 }
 
 /** JSON text of the subscription that a notification is of. */
-export function subscriptionOf({ bytes, params }: { bytes: Buffer; params: JsonNode | undefined }) {
+export function subscriptionOf({ bytes, params }: WithParams): string | undefined {
   const meta = metaOf(bytes, params);
   return meta === undefined ? undefined : scalarText(bytes, getMember(bytes, meta, SUBSCRIPTION_ID));
 }

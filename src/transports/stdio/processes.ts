@@ -4,6 +4,7 @@ import { ChildLog, noiseRate, type ProcessLog } from './child-log.js';
 import { Conversation } from './conversation.js';
 import type { ProcessLimit } from './process-limit.js';
 import { Restarts } from './restarts.js';
+import type { Routing, Talk } from './routing.js';
 
 export interface ProcessesOptions {
   readonly command: Command;
@@ -31,11 +32,10 @@ export class Processes {
 
   /**
    * Starts a process.
-   * @param shared by callers who do not know of each other
-   * @param onOver told when it is gone or ends, whoever wanted it
+   * @param onOver told when it is gone, though nobody wanted that
    * @throws TransportError `unreachable` where none is to be started now
    */
-  start(shared: boolean, onOver: () => void): Conversation {
+  start<R extends Routing>(routing: (talk: Talk) => R, onOver: () => void): Conversation<R> {
     const { command, limit, log, resultBytes, onQuirk } = this.#options;
     if (this.#closed) throw new TransportError('unreachable', 'the gateway is shutting down');
     const { refusal } = this.#restarts;
@@ -43,9 +43,9 @@ export class Processes {
     if (!limit.take()) {
       throw new TransportError('unreachable', `limit of ${limit.max} processes reached (limits.processes)`);
     }
-    const conversation: Conversation = new Conversation({
+    const conversation: Conversation<R> = new Conversation({
       command,
-      shared,
+      routing,
       lineBytes: resultBytes,
       log: new ChildLog(log, this.#noisy),
       onQuirk: (what) => onQuirk?.(what),

@@ -2,8 +2,8 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
 /**
- * How soon a server is started again that ends, or says nothing, before it has answered anything: with growing pauses,
- * in which everybody is told at once why.
+ * How soon a server is started again that ends, or says nothing, before it has answered anything: at once after the
+ * first time, which may be an accident, then with growing pauses, in which everybody is told at once why.
  */
 export class Restarts {
   #failures = 0;
@@ -12,10 +12,11 @@ export class Restarts {
 
   /** A process ended without ever having answered. */
   failed(reason: string): void {
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
-    this.#failures = Math.min(this.#failures + 1, 16);
+    this.#failures++;
     this.#reason = reason;
-    this.#until = performance.now() + pause;
+    if (this.#failures === 1) return;
+    const pause = FIRST_PAUSE_MS * 2 ** Math.min(this.#failures - 2, 10);
+    this.#until = performance.now() + Math.min(pause, LONGEST_PAUSE_MS);
   }
 
   worked(): void {
@@ -27,7 +28,7 @@ export class Restarts {
   get refusal(): string | undefined {
     const left = this.#until - performance.now();
     if (left <= 0) return undefined;
-    const times = this.#failures === 1 ? '' : ` (${this.#failures} times in a row)`;
-    return `${this.#reason}${times}; it is not started again for ${(left / 1000).toFixed(1)} s`;
+    const pause = `it is not started again for ${(left / 1000).toFixed(1)} s`;
+    return `${this.#reason} (${this.#failures} times in a row); ${pause}`;
   }
 }

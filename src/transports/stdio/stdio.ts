@@ -3,18 +3,34 @@ import { parseAnswer, type RequestFrame, type Rope } from '../../jsonrpc/index.j
 import { TransportError } from '../errors.js';
 import type { AnswerSink, Transmission, Transport } from '../transport.js';
 import type { Conversation } from './conversation.js';
-import { INITIALIZE } from './messages.js';
+import { answerLater, failLater } from './later.js';
+import { INITIALIZE, paramOf } from './messages.js';
 import { Processes, type ProcessesOptions } from './processes.js';
+import { OwnRouting } from './routing.js';
 import type { StdioSession } from './session.js';
+import { SharedRouting } from './shared-routing.js';
+import { SharedServer } from './shared-server.js';
+import { SiblingTransport } from './sibling.js';
 
 export interface StdioOptions extends ProcessesOptions {
+  /** All sessions are on one process. */
+  readonly shared: boolean;
+  /**
+   * JSON text of the params of `initialize` for a process that all sessions share.
+   * @param revision JSON text of the one that a caller asks for, where the server has refused the newest one
+   */
+  readonly handshake: (revision: string | undefined) => string;
   /** How long a process that several callers share is kept without anything to do, in milliseconds. */
   readonly idleMs: number;
 }
 
+/** What a session id stands for. */
 interface Place {
   readonly conversation: Conversation;
   readonly session: StdioSession;
+  request(frame: RequestFrame, sink: AnswerSink): Transmission;
+  post(message: Rope, sink: AnswerSink): Transmission;
+  end(): void;
 }
 
 /** A process that nobody has asked anything is looked for this often. */
@@ -32,6 +48,9 @@ export class StdioTransport implements Transport {
   /** Of transports to try something out over. */
   readonly #siblings = new Set<Processes>();
   #common: Conversation | undefined;
+  #server: SharedServer | undefined;
+  /** The server that is shared has refused the newest revision. */
+  #refusedNewest = false;
   #idle: NodeJS.Timeout | undefined;
 
   constructor(options: StdioOptions) {
@@ -51,9 +70,15 @@ export class StdioTransport implements Transport {
     if (method === 'POST' && body !== undefined) return this.#post(body, sink, place);
     if (place === undefined) return answerLater(sink, 405, 'there is no stream without a session');
     if (method === 'GET') return place.session.listen(sink);
-    this.#places.delete(place.session.id);
-    this.#processes.end(place.conversation, 'its session has ended');
+    this.abandon(place.session.id);
     return answerLater(sink, 200, '');
+  }
+
+  /** Ends a session, and the process that it has to itself. */
+  abandon(sessionId: string): void {
+    const place = this.#places.get(sessionId);
+    this.#places.delete(sessionId);
+    place?.end();
   }
 
   quirk(what: string): void {
@@ -71,22 +96,16 @@ export class StdioTransport implements Transport {
     await Promise.all([this.#processes, ...this.#siblings].map((processes) => processes.close()));
   }
 
-  /** Ends the process of a session that its owner has given up. */
-  abandon(sessionId: string): void {
-    const place = this.#places.get(sessionId);
-    this.#places.delete(sessionId);
-    if (place !== undefined) this.#processes.end(place.conversation, 'its session was given up');
-  }
-
   #post(body: Rope, sink: AnswerSink, place: Place | undefined): Transmission {
     const frame = parseAnswer(body.toBuffer());
     if (frame.type !== 'request') {
-      const conversation = place?.conversation ?? this.#common;
-      return conversation === undefined ? answerLater(sink, 202, '') : conversation.post(body, sink);
+      const to = place ?? this.#common;
+      return to === undefined ? answerLater(sink, 202, '') : to.post(body, sink);
     }
-    if (place !== undefined) return place.conversation.request(frame, sink, place.session);
     try {
-      return frame.method === INITIALIZE ? this.#open(frame, sink) : this.#ask(frame, sink);
+      if (place !== undefined) return place.request(frame, sink);
+      if (frame.method !== INITIALIZE) return this.#ask(frame, sink);
+      return this.#options.shared ? this.#join(frame, sink) : this.#open(frame, sink);
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       return failLater(sink, error);
@@ -96,91 +115,71 @@ export class StdioTransport implements Transport {
   /** A session, on a process of its own. */
   #open(frame: RequestFrame, sink: AnswerSink): Transmission {
     const id = randomUUID();
-    const conversation = this.#processes.start(false, () => this.#places.delete(id));
-    const session = conversation.join(id);
-    this.#places.set(id, { conversation, session });
+    const conversation = this.#processes.start(
+      (talk) => new OwnRouting(id, talk),
+      () => this.#places.delete(id),
+    );
+    const { session } = conversation.routing;
+    this.#places.set(id, {
+      conversation,
+      session,
+      request: (asked, to) => conversation.request(asked, to, session),
+      post: (message, to) => conversation.post(message, to),
+      end: () => this.#processes.end(conversation, 'its session has ended'),
+    });
     return conversation.request(frame, sink, session);
+  }
+
+  /** A session, on the process that all of them share. */
+  #join(frame: RequestFrame, sink: AnswerSink): Transmission {
+    const id = randomUUID();
+    const server = this.#sharedServer(frame);
+    const { session, sent } = server.open(frame, id, sink);
+    this.#places.set(id, {
+      conversation: server.conversation,
+      session,
+      request: (asked, to) => server.request(asked, to, session),
+      post: (message, to) => server.post(message, to, session) ?? answerLater(to, 202, ''),
+      end: () => server.conversation.routing.leave(session),
+    });
+    return sent;
+  }
+
+  #sharedServer(frame: RequestFrame): SharedServer {
+    if (this.#server !== undefined && !this.#server.conversation.over) return this.#server;
+    const conversation = this.#startShared(() => {
+      if (this.#server?.conversation === conversation) this.#server = undefined;
+      for (const [id, place] of this.#places)
+        if (place.conversation === conversation) this.#places.delete(id);
+    });
+    const revision = this.#refusedNewest ? paramOf(frame, 'protocolVersion') : undefined;
+    const server = new SharedServer(conversation, this.#options.handshake(revision), () => {
+      this.#refusedNewest = true;
+    });
+    this.#server = server;
+    return server;
   }
 
   #ask(frame: RequestFrame, sink: AnswerSink): Transmission {
     if (this.#common === undefined || this.#common.over) {
-      const common: Conversation = this.#processes.start(true, () => {
+      const common = this.#startShared(() => {
         if (this.#common === common) this.#common = undefined;
       });
       this.#common = common;
-      this.#idle ??= setInterval(() => this.#look(), Math.min(this.#options.idleMs, LOOK_EVERY_MS)).unref();
     }
     return this.#common.request(frame, sink, undefined);
   }
 
+  #startShared(onOver: () => void): Conversation<SharedRouting> {
+    this.#idle ??= setInterval(() => this.#look(), Math.min(this.#options.idleMs, LOOK_EVERY_MS)).unref();
+    return this.#processes.start((talk) => new SharedRouting(talk), onOver);
+  }
+
+  /** Ends what has had nothing to do for long. */
   #look(): void {
-    const common = this.#common;
-    if (common === undefined || common.idleSince > performance.now() - this.#options.idleMs) return;
-    this.#common = undefined;
-    this.#processes.end(common, 'it had nothing to do');
+    const before = performance.now() - this.#options.idleMs;
+    for (const conversation of [this.#common, this.#server?.conversation])
+      if (conversation !== undefined && conversation.idleSince < before)
+        this.#processes.end(conversation, 'it had nothing to do');
   }
-}
-
-/** All requests to one process, which is ended with the transport: to try something out on. */
-class SiblingTransport implements Transport {
-  readonly #processes: Processes;
-  readonly #onClosed: () => void;
-  #process: Conversation | undefined;
-
-  constructor(processes: Processes, onClosed: () => void) {
-    this.#processes = processes;
-    this.#onClosed = onClosed;
-  }
-
-  send(
-    method: 'POST' | 'GET' | 'DELETE',
-    _headers: readonly string[],
-    body: Rope | undefined,
-    sink: AnswerSink,
-  ): Transmission {
-    if (method !== 'POST' || body === undefined) return answerLater(sink, 405, '');
-    const frame = parseAnswer(body.toBuffer());
-    try {
-      this.#process ??= this.#processes.start(true, () => {});
-      if (this.#process.over) throw new TransportError('broken', 'it has ended');
-      return frame.type === 'request'
-        ? this.#process.request(frame, sink, undefined)
-        : this.#process.post(body, sink);
-    } catch (error) {
-      if (!(error instanceof TransportError)) throw error;
-      return failLater(sink, error);
-    }
-  }
-
-  quirk(): void {}
-
-  async close(): Promise<void> {
-    await this.#processes.close();
-    this.#onClosed();
-  }
-}
-
-/** Answers as a server would, once whoever sent the request can take it. */
-function answerLater(sink: AnswerSink, status: number, text: string): Transmission {
-  return later(() => {
-    sink.onHead(status, {});
-    sink.onEnd(text);
-  });
-}
-
-function failLater(sink: AnswerSink, error: TransportError): Transmission {
-  return later(() => sink.onError(error));
-}
-
-function later(work: () => void): Transmission {
-  let aborted = false;
-  queueMicrotask(() => {
-    if (!aborted) work();
-  });
-  return {
-    abort: () => {
-      aborted = true;
-    },
-    waitFor() {},
-  };
 }

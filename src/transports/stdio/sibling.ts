@@ -1,0 +1,49 @@
+import { parseAnswer, type Rope } from '../../jsonrpc/index.js';
+import { TransportError } from '../errors.js';
+import type { AnswerSink, Transmission, Transport } from '../transport.js';
+import type { Conversation } from './conversation.js';
+import { answerLater, failLater } from './later.js';
+import type { Processes } from './processes.js';
+import { SharedRouting } from './shared-routing.js';
+
+/** All requests to one process, which is ended with the transport: to try something out on. */
+export class SiblingTransport implements Transport {
+  readonly #processes: Processes;
+  readonly #onClosed: () => void;
+  #process: Conversation | undefined;
+
+  constructor(processes: Processes, onClosed: () => void) {
+    this.#processes = processes;
+    this.#onClosed = onClosed;
+  }
+
+  send(
+    method: 'POST' | 'GET' | 'DELETE',
+    _headers: readonly string[],
+    body: Rope | undefined,
+    sink: AnswerSink,
+  ): Transmission {
+    if (method !== 'POST' || body === undefined) return answerLater(sink, 405, '');
+    const frame = parseAnswer(body.toBuffer());
+    try {
+      this.#process ??= this.#processes.start(
+        (talk) => new SharedRouting(talk),
+        () => {},
+      );
+      if (this.#process.over) throw new TransportError('broken', 'it has ended');
+      return frame.type === 'request'
+        ? this.#process.request(frame, sink, undefined)
+        : this.#process.post(body, sink);
+    } catch (error) {
+      if (!(error instanceof TransportError)) throw error;
+      return failLater(sink, error);
+    }
+  }
+
+  quirk(): void {}
+
+  async close(): Promise<void> {
+    await this.#processes.close();
+    this.#onClosed();
+  }
+}

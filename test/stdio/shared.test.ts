@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest';
+import { until } from '../support/net.js';
+import { type LegacySession, legacy, modern } from '../support/raw.js';
+import { isAlive, startRig, textOf } from './rig.js';
+
+const backend = { era: 'legacy', process: 'shared' };
+const call = (session: LegacySession, name: string, args = {}, options = {}) =>
+  session.request('tools/call', { name, arguments: args }, options);
+const callModern = (url: string, name: string, args = {}, headers = {}) =>
+  modern(url, 'tools/call', { name, arguments: args }, { headers });
+
+test('one process serves all callers, after one handshake without any capability', async () => {
+  const { url, started, received } = await startRig({ backend });
+  const sessions = await Promise.all([
+    legacy(url, { version: '2024-11-05' }),
+    legacy(url, { capabilities: { sampling: {}, elicitation: {} } }),
+  ]);
+  const pids = await Promise.all([
+    ...sessions.map(async (session) => textOf((await call(session, 'pid')).json)),
+    callModern(url, 'pid').then(({ json }) => textOf(json)),
+    callModern(url, 'pid', {}, { authorization: 'Bearer a' }).then(({ json }) => textOf(json)),
+  ]);
+  expect(pids).toEqual(Array(4).fill(String(started()[0])));
+  expect(started()).toHaveLength(1);
+  expect(received('initialize').map(({ params }) => params)).toEqual([
+    expect.objectContaining({ protocolVersion: '2025-11-25', capabilities: {} }),
+  ]);
+  expect(received('notifications/initialized')).toHaveLength(1);
+  expect(sessions.map(({ initialize }) => initialize.json.result.protocolVersion)).toEqual([
+    '2024-11-05',
+    '2025-11-25',
+  ]);
+});
+
+test('ids and progress tokens of sessions do not meet', async () => {
+  const { url, received } = await startRig({ backend });
+  const sessions = await Promise.all([legacy(url), legacy(url), legacy(url)]);
+  const answers = await Promise.all(
+    sessions.map((session) =>
+      session.request(
+        'tools/call',
+        { name: 'slow', arguments: { ms: 60, steps: 3 }, _meta: { progressToken: 'p' } },
+        { id: 5 },
+      ),
+    ),
+  );
+  for (const { json, messages } of answers) {
+    expect(json).toMatchObject({ id: 5, result: { content: [{ text: 'done' }] } });
+    expect(messages.map(({ params }) => [params.progressToken, params.progress])).toEqual([
+      ['p', 1],
+      ['p', 2],
+      ['p', 3],
+    ]);
+  }
+  expect(new Set(received('tools/call').map(({ id }) => id)).size).toBe(3);
+});
+
+test('a cancellation reaches the request that it is about', async () => {
+  const { url, received } = await startRig({ backend });
+  const sessions = await Promise.all([legacy(url), legacy(url)]);
+  const hanging = sessions.map((session, i) =>
+    call(session, 'hang', { i }, { id: 1 }).catch(() => undefined),
+  );
+  await until(() => received('tools/call').length === 2, 'the calls');
+  await sessions[1]?.notify('notifications/cancelled', { requestId: 1 });
+  await until(() => received('notifications/cancelled').length === 1, 'the cancellation');
+  const second = received('tools/call').find(({ params }) => params.arguments.i === 1);
+  expect(received('notifications/cancelled')[0]?.params.requestId).toBe(second.id);
+  await Promise.all(sessions.map((session) => session.delete()));
+  await Promise.all(hanging);
+});
+
+test('the end of a session does not end the process, and the end of the process ends no session', async () => {
+  const { url, running, started } = await startRig({ backend });
+  const [one, two] = await Promise.all([legacy(url), legacy(url)]);
+  await one.delete();
+  const [pid] = running();
+  expect(textOf((await call(two, 'pid')).json)).toBe(String(pid));
+  expect((await call(two, 'kill')).json.error.message).toContain('SIGKILL');
+  await until(() => !isAlive(pid ?? 0), 'the process to end');
+  expect(textOf((await call(two, 'pid')).json)).toBe(String(started()[1]));
+  expect((await callModern(url, 'pid')).status).toBe(200);
+  expect(started()).toHaveLength(2);
+});
+
+test('questions of the server are refused, since nobody can say whom they are for', async () => {
+  const { url } = await startRig({ backend });
+  const session = await legacy(url, { capabilities: { elicitation: {} } });
+  const asked = {
+    method: 'elicitation/create',
+    params: { message: 'Who?', requestedSchema: { type: 'object' } },
+  };
+  expect(textOf((await call(session, 'ask', asked)).json)).toContain('nobody is there who could be asked');
+});
+
+test('changes of lists are told to all, updates of resources to those who subscribed to them', async () => {
+  const { url, received } = await startRig({ backend });
+  const sessions = await Promise.all([legacy(url), legacy(url)]);
+  const streams = await Promise.all(sessions.map((session) => session.listen()));
+  for (const session of sessions) await session.request('resources/subscribe', { uri: 'file:///both' });
+  await sessions[0]?.request('resources/subscribe', { uri: 'file:///one' });
+  const told = () => streams.map(({ events }) => events.map(({ json }) => json.params?.uri ?? json.method));
+  await call(sessions[0] as LegacySession, 'change');
+  await until(() => told().every((list) => list.includes('notifications/tools/list_changed')), 'the change');
+  await call(sessions[0] as LegacySession, 'update', { uri: 'file:///one' });
+  await call(sessions[0] as LegacySession, 'update', { uri: 'file:///both' });
+  await until(() => told().every((list) => list.includes('file:///both')), 'the update');
+  expect(told().map((list) => list.includes('file:///one'))).toEqual([true, false]);
+  // The server is asked to stop once nobody wants to hear of it any more.
+  await sessions[0]?.request('resources/unsubscribe', { uri: 'file:///both' });
+  expect(received('resources/unsubscribe')).toEqual([]);
+  await sessions[1]?.request('resources/unsubscribe', { uri: 'file:///both' });
+  expect(received('resources/unsubscribe')).toHaveLength(1);
+});
+
+test('a server that refuses or never answers is told of to all who wait, and has no process left', async () => {
+  const refusing = await startRig({ backend, server: { refuse: true } });
+  const answers = await Promise.all([legacy(refusing.url), legacy(refusing.url)]);
+  for (const { initialize } of answers)
+    expect(initialize.json.error.message).toContain('refused the handshake');
+  await until(() => refusing.running().length === 0, 'the process to end');
+
+  const silent = await startRig({
+    backend,
+    server: { silentOn: '*' },
+    route: { timeouts: { start: '200ms' } },
+  });
+  const both = await Promise.all([legacy(silent.url), callModern(silent.url, 'pid')]);
+  expect(both[0].initialize.json.error.message).toContain('no answer to initialize');
+  await until(() => silent.running().length === 0, 'the process to end');
+});
+
+test('a process that has no sessions any more is ended after a while', async () => {
+  const { url, running } = await startRig({ backend, route: { sessions: { idle: '200ms' } } });
+  const session = await legacy(url);
+  expect(running()).toHaveLength(1);
+  await session.delete();
+  await until(() => running().length === 0, 'the process to end');
+});
