@@ -7,6 +7,8 @@ import type { LegacySession, RawStream } from '../support/raw.js';
 export interface RemoteCall {
   /** Reports progress; the client sees it under its own token. */
   progress(n: number): void;
+  /** Answers the call with an error. */
+  fail(code: number, message: string): void;
   /** Answers the call. */
   finish(text: string): void;
   /** The client's side of the backend's stream has gone: the call was cancelled, or its connection closed. */
@@ -37,6 +39,10 @@ export async function startResumption(
           method: 'notifications/progress',
           params: { progressToken: step.params._meta.progressToken, progress },
         }),
+      fail: (code, message) => {
+        events.event(step.frame({ error: { code, message } }));
+        events.end();
+      },
       finish: (text) => {
         const { result } = rig.result(JSON.stringify({ content: [{ type: 'text', text }] }));
         events.event(step.frame({ result }));
