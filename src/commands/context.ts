@@ -24,6 +24,8 @@ export interface ProbeReport {
   /** Those that the server was seen to speak, newest first. */
   readonly revisions: readonly string[];
   readonly serverInfo?: { readonly name: string; readonly version: string };
+  /** How it was reached; undefined where it was not. */
+  readonly transport?: 'streamable-http' | 'http-sse';
   /** As the server declares them. */
   readonly capabilities?: Readonly<Record<string, unknown>>;
   /** One sentence, such as `gives session ids`. */

@@ -42,6 +42,7 @@ function describe(report: ProbeReport): string {
   const rows: [string, string | undefined][] = [
     ['url', report.url],
     ['era', report.era],
+    ['transport', report.transport],
     ['revisions', report.revisions.join(', ') || undefined],
     ['server', serverInfo && `${serverInfo.name} ${serverInfo.version}`],
     ['capabilities', capabilities && (Object.entries(capabilities).map(capabilityText).join(', ') || 'none')],

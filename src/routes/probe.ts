@@ -7,6 +7,9 @@ import { META } from '../eras/modern/names.js';
 import { type ProbeAnswer, probe } from '../eras/modern/probe.js';
 import { Ticker } from '../exchange/ticker.js';
 import { getMember, valueOf as readValue } from '../jsonrpc/index.js';
+import { AutoTransport } from '../transports/http-sse/auto.js';
+import type { UrlTransport } from '../transports/http-sse/opening.js';
+import { HttpSseTransport } from '../transports/http-sse/transport.js';
 import { StreamableHttpTransport } from '../transports/streamable-http.js';
 import { OWN_INFO } from '../version.js';
 
@@ -18,12 +21,13 @@ type Findings = {
   serverInfo?: { name: string; version: string };
   capabilities?: Record<string, unknown>;
   sessions?: string;
+  transport?: UrlTransport;
 };
 
 /** Asks a server in both eras what it is: `server/discover`, then a handshake that is ended again. */
 export async function probeServer(url: string, { timeoutMs, headers }: ProbeOptions): Promise<ProbeReport> {
   const ticker = new Ticker();
-  const transport = new StreamableHttpTransport({
+  const options = {
     url,
     hostHeader: undefined,
     headers: Object.entries(headers ?? {}).flat(),
@@ -31,15 +35,23 @@ export async function probeServer(url: string, { timeoutMs, headers }: ProbeOpti
     idleMs: timeoutMs,
     resultBytes: RESULT_BYTES,
     ticker,
-  });
+  };
+  const transport = new AutoTransport(
+    new StreamableHttpTransport(options),
+    new HttpSseTransport({ ...options, messagesUrl: undefined, endpointMs: timeoutMs }),
+  );
   const found: Findings = { revisions: [], reasons: [] };
   try {
     const answer = await probe({ transport, ticker, ownInfo: OWN_INFO, timeoutMs, forwarded: {} });
     const modern = answer.finding.kind === 'modern';
     found.reasons.push(`server/discover: ${answer.finding.kind}, ${answer.finding.reason}`);
-    if (modern) readDiscover(answer, found);
+    if (modern) {
+      readDiscover(answer, found);
+      found.transport = 'streamable-http';
+    }
     if (answer.finding.kind === 'unreachable') return report(url, 'unknown', found);
     const legacy = await tryHandshake(new LegacyBackend(url, transport, ticker, timeoutMs), found);
+    if (legacy && transport.found !== undefined) found.transport = transport.found;
     return report(url, modern ? (legacy ? 'both' : 'modern') : legacy ? 'legacy' : 'unknown', found);
   } finally {
     await transport.close();
@@ -73,7 +85,7 @@ async function tryHandshake(backend: LegacyBackend, found: Findings): Promise<bo
   const { info } = session;
   found.revisions.push(info.revision);
   found.reasons.push(`initialize: answered with ${info.revision}`);
-  found.sessions = session.id === undefined ? 'gives no session ids' : 'gives session ids';
+  found.sessions = sessionsOf(session.id);
   const told = (key: string): unknown => {
     const node = getMember(info.bytes, info.result, key);
     return node === undefined ? undefined : readValue(info.bytes, node);
@@ -81,6 +93,11 @@ async function tryHandshake(backend: LegacyBackend, found: Findings): Promise<bo
   take(found, told('capabilities'), told('serverInfo'));
   await session.end({});
   return true;
+}
+
+function sessionsOf(id: string | undefined): string {
+  if (id === undefined) return 'gives no session ids';
+  return HttpSseTransport.isSessionId(id) ? 'each event stream is a session' : 'gives session ids';
 }
 
 function take(found: Findings, capabilities: unknown, serverInfo: unknown): void {

@@ -1,0 +1,237 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { probeServer } from '../../src/routes/probe.js';
+import { startGateway, type TestGateway } from '../support/gateway.js';
+import { type Loose, until } from '../support/net.js';
+import { modern } from '../support/raw.js';
+import { SAID, type SseBackend, type SseScript, startSseBackend, TOOLS } from './scripted.js';
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const part of opened.splice(0).reverse()) await part.close();
+});
+
+async function start(
+  script: SseScript,
+  backend: Record<string, Loose> = {},
+  path?: string,
+): Promise<{ backend: SseBackend; gateway: TestGateway }> {
+  const results = { 'tools/list': TOOLS, 'tools/call': () => SAID(), ...script.results };
+  const server = await startSseBackend({ ...script, results }, path);
+  opened.push(server);
+  const gateway = await startGateway({
+    '/mcp': {
+      backend: { url: server.url, transport: 'http-sse', ...backend },
+      timeouts: { connect: '2s' },
+    },
+  });
+  opened.push(gateway);
+  return { backend: server, gateway };
+}
+
+const call = (gateway: TestGateway, headers = {}) =>
+  modern(gateway.url(), 'tools/call', { name: 'echo', arguments: {} }, { headers });
+const posts = ({ requests }: SseBackend) => requests.filter(({ method }) => method === 'POST');
+
+describe('the place for messages is found', () => {
+  const forms: Record<
+    string,
+    [announced: (id: string, origin: string) => string, at: (id: string) => string]
+  > = {
+    'as a path': [(id) => `data: /m?sid=${id}`, (id) => `/m?sid=${id}`],
+    'as a relative path': [(id) => `data: m/?a=b&sid=${id}`, (id) => `/v1/m/?a=b&sid=${id}`],
+    'as a path upwards': [(id) => `data: ../m?sid=${id}`, (id) => `/m?sid=${id}`],
+    'as a query alone': [(id) => `data: ?sid=${id}`, (id) => `/v1/sse?sid=${id}`],
+    'as a URL': [(id, origin) => `data: ${origin}/m?sid=${id}`, (id) => `/m?sid=${id}`],
+    'as a URL without a scheme': [
+      (id, origin) => `data: ${origin.slice(5)}/m?sid=${id}`,
+      (id) => `/m?sid=${id}`,
+    ],
+    'with blanks around': [(id) => `data:  \t/m?sid=${id} \t `, (id) => `/m?sid=${id}`],
+    'without a space after the colon': [(id) => `data:/m?sid=${id}`, (id) => `/m?sid=${id}`],
+    'in several lines': [(id) => `data: /m\ndata: ?sid=${id}\ndata:`, (id) => `/m?sid=${id}`],
+    'with a fragment': [(id) => `data: /m?sid=${id}#there`, (id) => `/m?sid=${id}`],
+    'with an id and a retry': [(id) => `id: 1\nretry: 5\ndata: /m?sid=${id}`, (id) => `/m?sid=${id}`],
+    'with letters of all kinds': [(id) => `data: /mé/?sid=${id}`, (id) => `/m%C3%A9/?sid=${id}`],
+  };
+  test.each(Object.keys(forms))('%s', async (name) => {
+    const [announced, at] = forms[name] as (typeof forms)[string];
+    const begin: SseScript['begin'] = ({ id }, origin) => `event: endpoint\n${announced(id, origin)}\n\n`;
+    const { backend, gateway } = await start({ begin }, {}, '/v1/sse');
+    expect((await call(gateway)).json.result.content[0].text).toBe('done');
+    const { id } = backend.sessions[0] as { id: string };
+    expect(new Set(posts(backend).map(({ url }) => url))).toEqual(new Set([at(id)]));
+  });
+
+  const streams: Record<string, (id: string) => string> = {
+    'after comments and other events': (id) =>
+      `: hello\n\n:\nevent: ping\ndata: x\n\nevent: endpoint\ndata: /m?sid=${id}\n\n`,
+    'after a byte order mark, in lines of CRLF': (id) =>
+      `\uFEFFevent: endpoint\r\ndata: /m?sid=${id}\r\n\r\n`,
+    'in lines of CR': (id) => `event: endpoint\rdata: /m?sid=${id}\r\r`,
+    'with the data before the name': (id) => `data: /m?sid=${id}\nevent: endpoint\n\n`,
+    'in the last of two such events': (id) =>
+      `event: endpoint\ndata: /old?sid=${id}\n\nevent: endpoint\ndata: /m?sid=${id}\n\n`,
+  };
+  test.each(Object.keys(streams))('%s', async (name) => {
+    const { backend, gateway } = await start({ begin: ({ id }) => streams[name]?.(id) as string });
+    expect((await call(gateway)).status).toBe(200);
+    expect(new URL(posts(backend).at(-1)?.url ?? '', backend.origin).pathname).toBe('/m');
+  });
+
+  test('where the configuration says, with the query of what is announced', async () => {
+    const begin: SseScript['begin'] = ({ id }) =>
+      `event: endpoint\ndata: http://10.0.0.9:8000/v1/messages?sid=${id}\n\n`;
+    const other = await startSseBackend();
+    opened.push(other);
+    const messagesUrl = (origin: string) => `${origin}/api/v1/messages?key=1`;
+    const { backend, gateway } = await start({
+      begin,
+    });
+    await gateway.close();
+    const named = await startGateway({
+      '/mcp': {
+        backend: { url: backend.url, transport: 'http-sse', messagesUrl: messagesUrl(backend.origin) },
+      },
+    });
+    opened.push(named);
+    expect((await call(named)).status).toBe(200);
+    const { id } = backend.sessions.at(-1) as { id: string };
+    expect(posts(backend).at(-1)?.url).toBe(`/api/v1/messages?key=1&sid=${id}`);
+  });
+});
+
+describe('no message, and no credential, is sent', () => {
+  const places: Record<string, (port: string) => string> = {
+    'to another host': () => 'http://10.0.0.9:8000/messages?sid=1',
+    'to another port': () => 'http://127.0.0.1:1/messages?sid=1',
+    'to another name of the same host': (port) => `http://localhost:${port}/messages?sid=1`,
+    'by another scheme': (port) => `https://127.0.0.1:${port}/messages?sid=1`,
+    'to another host, told without a scheme': () => '//10.0.0.9/messages?sid=1',
+    'to what is no URL': () => 'http://:::/messages',
+    'to a URL of something else': () => 'data:text/plain,x',
+  };
+  test.each(Object.keys(places))('%s', async (name) => {
+    const { backend, gateway } = await start({
+      begin: (_session, origin) => `event: endpoint\ndata: ${places[name]?.(new URL(origin).port)}\n\n`,
+    });
+    const answer = await call(gateway, { authorization: 'Bearer secret' });
+    expect(answer.status).toBe(502);
+    expect(answer.json.error.message).toMatch(/another origin.*backend\.messagesUrl|announces no URL/);
+    expect(posts(backend)).toEqual([]);
+    await until(() => backend.open().length === 0, 'the stream to be closed');
+  });
+});
+
+describe('a backend that is not on HTTP+SSE is told of', () => {
+  const gets: Record<string, [get: SseScript['get'], said: RegExp, status: number]> = {
+    'by its page': [
+      (_request, response) => {
+        response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Welcome</h1>');
+        return true;
+      },
+      /answered GET with HTTP 200 and text\/html/,
+      502,
+    ],
+    'by its JSON': [
+      (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}');
+        return true;
+      },
+      /answered GET with HTTP 200 and application\/json/,
+      502,
+    ],
+    'by its refusal': [
+      (_request, response) => {
+        response.writeHead(405, { 'content-type': 'text/plain' }).end('only POST here');
+        return true;
+      },
+      /HTTP 405: only POST here/,
+      502,
+    ],
+    'by a stream that ends': [
+      (_request, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': bye\n\n');
+        return true;
+      },
+      /ended before its endpoint event/,
+      502,
+    ],
+    'by its fault': [
+      (_request, response) => {
+        response.writeHead(500, { 'content-type': 'text/plain' }).end('boom');
+        return true;
+      },
+      /HTTP 500/,
+      502,
+    ],
+  };
+  test.each(Object.keys(gets))('%s', async (name) => {
+    const [get, said, status] = gets[name] as (typeof gets)[string];
+    const { gateway } = await start({ ...(get && { get }) });
+    const answer = await call(gateway);
+    expect(answer.json.error.message).toMatch(said);
+    expect(answer.status).toBe(status);
+  });
+
+  test('by a stream on which no place is named for as long as a connection may take', async () => {
+    const { backend, gateway } = await start({ begin: () => ': wait\n\n' });
+    const answer = await call(gateway);
+    expect(answer.json.error.message).toMatch(/no (endpoint event came|answer to initialize) within \d+ ms/);
+    expect(answer.status).toBeGreaterThanOrEqual(502);
+    await until(() => backend.open().length === 0, 'the stream to be closed');
+  });
+
+  test('with the status that its client has to see', async () => {
+    const { gateway } = await start({
+      get: (_request, response) => {
+        response.writeHead(401, { 'www-authenticate': 'Bearer realm="x"' }).end('log in');
+        return true;
+      },
+    });
+    const answer = await call(gateway);
+    expect(answer.status).toBe(401);
+    expect(answer.headers['www-authenticate']).toBe('Bearer realm="x"');
+  });
+});
+
+test('all headers of the route and the credential go with the GET and with the POSTs, and cookies come back', async () => {
+  const { backend, gateway } = await start(
+    { headers: { 'set-cookie': 'lb=one; Path=/' } },
+    { headers: { 'x-key': 'secret' }, hostHeader: 'inside.example' },
+  );
+  await call(gateway, { authorization: 'Bearer t' });
+  for (const { method, headers } of backend.requests) {
+    expect(headers).toMatchObject({ 'x-key': 'secret', host: 'inside.example', authorization: 'Bearer t' });
+    expect(headers['mcp-session-id']).toBeUndefined();
+    if (method === 'POST')
+      expect(headers).toMatchObject({ cookie: 'lb=one', 'content-type': 'application/json' });
+    else expect(headers.accept).toBe('text/event-stream');
+  }
+  expect(backend.requests[0]?.method).toBe('GET');
+});
+
+test.each([301, 302, 303, 307, 308])('a stream that has moved (%i) is found', async (status) => {
+  const { backend, gateway } = await start({
+    get: (request, response) => {
+      if (request.url !== '/sse') return false;
+      response.writeHead(status, { location: '/sse/' }).end();
+      return true;
+    },
+  });
+  expect((await call(gateway)).status).toBe(200);
+  expect(backend.requests.slice(0, 2).map(({ url }) => url)).toEqual(['/sse', '/sse/']);
+});
+
+test('probe tells the transport', async () => {
+  const backend = await startSseBackend();
+  opened.push(backend);
+  const report = await probeServer(backend.url, { timeoutMs: 2_000 });
+  expect(report).toMatchObject({
+    era: 'legacy',
+    transport: 'http-sse',
+    revisions: ['2024-11-05'],
+    serverInfo: { name: 'by hand' },
+    sessions: 'each event stream is a session',
+  });
+  await until(() => backend.open().length === 0, 'the stream to be closed');
+});
