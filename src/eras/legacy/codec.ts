@@ -90,8 +90,10 @@ export function neutralResult(method: string, bytes: Buffer, result: JsonNode, e
     if (tools?.kind === 'array' && mentions(bytes, tools, TASK_MEMBER))
       edits.set('tools', withoutTaskSupport(bytes, tools));
   } else if (method === 'tools/call') {
-    if (isMissing(getMember(bytes, result, 'content')) && getMember(bytes, result, 'task') === undefined) {
+    if (isMissing(getMember(bytes, result, 'content'))) {
       edits.set('content', '[]');
+      // What is no task that anybody could follow.
+      if (getMember(bytes, result, 'task') !== undefined) edits.set('task', undefined);
     }
   }
 }

@@ -50,7 +50,7 @@ describe('a result of a legacy backend', () => {
     ['tools/call', '{"content":[ 1.0 ]}', '{"content":[ 1.0 ]}'],
     ['tools/call', '{"isError":true}', '{"isError":true,"content":[]}'],
     ['tools/call', '{"content":null}', '{"content":[]}'],
-    ['tools/call', '{"task":{"taskId":"t"}}', '{"task":{"taskId":"t"}}'],
+    ['tools/call', '{"task":{"taskId":"t"}}', '{"content":[]}'],
     [
       'tools/list',
       '{"tools":[{"name":"a","inputSchema":{ }}]}',
