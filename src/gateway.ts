@@ -190,15 +190,17 @@ function buildRoute(
     modern,
     pinned: backend.transport === 'http-sse' ? 'legacy' : pinnedEra(backend.era),
     leg: backend.leg,
-    probe: (forwarded) =>
-      findEra({
+    probe: async (forwarded) => {
+      const { finding } = await findEra({
         transport,
         ticker,
         ownInfo: OWN_INFO,
         timeoutMs: timeouts.probeMs,
         startMs: timeouts.startMs,
         forwarded,
-      }),
+      });
+      return finding;
+    },
     onVerdict: ({ era, reason }) =>
       log.info({ route: route.path, backend: name, era, reason }, 'era of the backend'),
   });

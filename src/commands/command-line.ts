@@ -16,6 +16,7 @@ usage:
     --header 'Name: value'            send this header; can be repeated
     --timeout 5s                      how long to wait for each answer
     --json                            print the report as JSON
+  eragate probe [options] -- PROGRAM ARGS   the same, of a server that is started and spoken to on standard streams
   eragate --help | --version
 
 exit codes: 0 fine, 1 the file, the server or the port is not, 2 the command line is not
@@ -31,7 +32,9 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
 
 /** Runs `args` (without node and script). Resolves to the exit code; a served gateway lives on after that. */
 export async function runCommandLine(args: readonly string[], context: CommandContext): Promise<number> {
-  if (args.includes('--help') || args.includes('-h') || args[0] === 'help') {
+  const end = args.indexOf('--');
+  const own = end === -1 ? args : args.slice(0, end);
+  if (own.includes('--help') || own.includes('-h') || args[0] === 'help') {
     context.stdout(HELP);
     return EXIT.ok;
   }

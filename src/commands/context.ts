@@ -18,14 +18,16 @@ export interface ProbeOptions {
 
 /** What a server was found to be. Text in it comes from the server and is not to be trusted. */
 export interface ProbeReport {
-  readonly url: string;
+  /** What was probed: a URL, or a command with its arguments. */
+  readonly url?: string;
+  readonly command?: readonly string[];
   /** `unknown` if the server could not be reached or did not answer as an MCP server of any era. */
   readonly era: 'legacy' | 'modern' | 'both' | 'unknown';
   /** Those that the server was seen to speak, newest first. */
   readonly revisions: readonly string[];
   readonly serverInfo?: { readonly name: string; readonly version: string };
   /** How it was reached; undefined where it was not. */
-  readonly transport?: 'streamable-http' | 'http-sse';
+  readonly transport?: 'streamable-http' | 'http-sse' | 'stdio';
   /** As the server declares them. */
   readonly capabilities?: Readonly<Record<string, unknown>>;
   /** One sentence, such as `gives session ids`. */
@@ -42,7 +44,8 @@ export interface CommandContext {
     config: Config,
     options: { log: Logger; exchanges: Logger },
   ) => Gateway | Promise<Gateway>;
-  readonly probeServer: (url: string, options: ProbeOptions) => Promise<ProbeReport>;
+  /** @param target a URL, or a program with its arguments to start and to speak to on its standard streams */
+  readonly probeServer: (target: string | readonly string[], options: ProbeOptions) => Promise<ProbeReport>;
 }
 
 /** What a command ends with. */

@@ -3,10 +3,12 @@ import { parseDuration } from '../config/units.js';
 import { type CommandContext, EXIT, type ProbeReport, UsageError } from './context.js';
 import { printable, table } from './text.js';
 
-/** `eragate probe URL`: prints what the server is and why. Fails where the era cannot be told. */
+/** `eragate probe URL` or `probe -- PROGRAM ARGS`: prints what the server is and why. Fails where the era cannot be told. */
 export async function runProbe(args: string[], context: CommandContext): Promise<number> {
+  const end = args.indexOf('--');
+  const command = end === -1 ? undefined : args.slice(end + 1);
   const { values, positionals } = parseArgs({
-    args,
+    args: end === -1 ? args : args.slice(0, end),
     allowPositionals: true,
     options: {
       json: { type: 'boolean', default: false },
@@ -14,15 +16,22 @@ export async function runProbe(args: string[], context: CommandContext): Promise
       header: { type: 'string', multiple: true, default: [] },
     },
   });
+  const target = command ?? urlOf(positionals);
+  if (command !== undefined && (command.length === 0 || positionals.length > 0 || values.header.length > 0))
+    throw new UsageError('probe needs a program after --, and neither URL nor headers before it');
+  const timeoutMs = parseDuration(values.timeout);
+  if (timeoutMs === undefined) throw new UsageError('--timeout is a duration such as 500ms or 5s');
+  const report = await context.probeServer(target, { timeoutMs, headers: parseHeaders(values.header) });
+  context.stdout(values.json ? `${JSON.stringify(report, null, 2)}\n` : describe(report));
+  return report.era === 'unknown' ? EXIT.failed : EXIT.ok;
+}
+
+function urlOf(positionals: readonly string[]): string {
   const [url] = positionals;
   if (url === undefined || positionals.length > 1) throw new UsageError('probe needs one URL');
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new UsageError('probe needs an http or https URL');
-  const timeoutMs = parseDuration(values.timeout);
-  if (timeoutMs === undefined) throw new UsageError('--timeout is a duration such as 500ms or 5s');
-  const report = await context.probeServer(url, { timeoutMs, headers: parseHeaders(values.header) });
-  context.stdout(values.json ? `${JSON.stringify(report, null, 2)}\n` : describe(report));
-  return report.era === 'unknown' ? EXIT.failed : EXIT.ok;
+  return url;
 }
 
 function parseHeaders(lines: readonly string[]): Record<string, string> {
@@ -41,6 +50,7 @@ function describe(report: ProbeReport): string {
   const { serverInfo, capabilities } = report;
   const rows: [string, string | undefined][] = [
     ['url', report.url],
+    ['command', report.command?.join(' ')],
     ['era', report.era],
     ['transport', report.transport],
     ['revisions', report.revisions.join(', ') || undefined],

@@ -1,4 +1,4 @@
-import { type ProbeFinding, type ProbeOptions, probe } from '../eras/modern/probe.js';
+import { type ProbeAnswer, type ProbeOptions, probe } from '../eras/modern/probe.js';
 import { Rope, requestRope } from '../jsonrpc/index.js';
 import { RpcCall, SILENT } from '../transports/rpc-call.js';
 import type { Transport } from '../transports/transport.js';
@@ -16,15 +16,15 @@ const GRACE_MS = 250;
  * fall silent or are confused when they are asked for the other one (basic/transports/stdio, "Backward
  * Compatibility"), and whatever they do but to answer as a modern one means that they are of the legacy era.
  */
-export async function findEra(options: FindEraOptions): Promise<ProbeFinding> {
+export async function findEra(options: FindEraOptions): Promise<ProbeAnswer> {
   const transport = options.transport.sibling?.();
-  if (transport === undefined) return (await probe(options)).finding;
+  if (transport === undefined) return await probe(options);
   try {
     const { timeoutMs, startMs } = options;
     const asked = probe({ ...options, transport, timeoutMs: Math.max(timeoutMs, startMs) });
-    const finding = await Promise.race([asked.then((answer) => answer.finding), silent(options, transport)]);
-    if (finding.kind !== 'inconclusive') return finding;
-    return { kind: 'not-modern', reason: finding.reason };
+    const { finding, reply } = await Promise.race([asked, silent(options, transport)]);
+    if (finding.kind !== 'inconclusive') return { finding, reply };
+    return { finding: { kind: 'not-modern', reason: finding.reason }, reply };
   } finally {
     void transport.close();
   }
@@ -34,10 +34,8 @@ export async function findEra(options: FindEraOptions): Promise<ProbeFinding> {
  * Resolves once a server that says nothing to the probe has answered something else: it is not starting any more, but
  * does not know what it is asked.
  */
-async function silent(
-  { timeoutMs, ticker, ownInfo }: FindEraOptions,
-  transport: Transport,
-): Promise<ProbeFinding> {
+async function silent(options: FindEraOptions, transport: Transport): Promise<ProbeAnswer> {
+  const { timeoutMs, ticker, ownInfo } = options;
   await pause(timeoutMs);
   const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":${ownInfo}}`;
   const rpc = new RpcCall('0', ticker, SILENT);
@@ -45,7 +43,7 @@ async function silent(
   const reply = await rpc.reply;
   if (reply.kind !== 'answer') return new Promise(() => {});
   await pause(GRACE_MS);
-  return { kind: 'not-modern', reason: 'no answer to server/discover' };
+  return { finding: { kind: 'not-modern', reason: 'no answer to server/discover' }, reply };
 }
 
 function pause(ms: number): Promise<void> {

@@ -4,16 +4,22 @@ import type { BackendSession } from '../eras/legacy/backend-session.js';
 import { HandshakeRefused, openSession } from '../eras/legacy/handshake.js';
 import { NEWEST_LEGACY } from '../eras/legacy/revisions.js';
 import { META } from '../eras/modern/names.js';
-import { type ProbeAnswer, probe } from '../eras/modern/probe.js';
+import type { ProbeAnswer } from '../eras/modern/probe.js';
 import { Ticker } from '../exchange/ticker.js';
 import { getMember, valueOf as readValue } from '../jsonrpc/index.js';
 import { AutoTransport } from '../transports/http-sse/auto.js';
 import type { UrlTransport } from '../transports/http-sse/opening.js';
 import { HttpSseTransport } from '../transports/http-sse/transport.js';
+import { ProcessLimit } from '../transports/stdio/process-limit.js';
+import { StdioTransport } from '../transports/stdio/stdio.js';
 import { StreamableHttpTransport } from '../transports/streamable-http.js';
+import type { Transport } from '../transports/transport.js';
 import { OWN_INFO } from '../version.js';
+import { findEra } from './find-era.js';
 
 const RESULT_BYTES = 16 * 1024 * 1024;
+/** A server that is started may have to be downloaded first. */
+const START_MS = 30_000;
 
 type Findings = {
   revisions: string[];
@@ -21,16 +27,59 @@ type Findings = {
   serverInfo?: { name: string; version: string };
   capabilities?: Record<string, unknown>;
   sessions?: string;
-  transport?: UrlTransport;
+  transport?: UrlTransport | 'stdio';
 };
 
-/** Asks a server in both eras what it is: `server/discover`, then a handshake that is ended again. */
-export async function probeServer(url: string, { timeoutMs, headers }: ProbeOptions): Promise<ProbeReport> {
+/** A way to a server while it is probed. */
+interface Way {
+  readonly transport: Transport;
+  /** Which one was taken, as far as that is known. */
+  readonly taken: () => Findings['transport'];
+}
+
+/**
+ * Asks a server in both eras what it is: `server/discover`, then a handshake that is ended again.
+ * @param target a URL, or a program with its arguments
+ */
+export async function probeServer(
+  target: string | readonly string[],
+  { timeoutMs, headers }: ProbeOptions,
+): Promise<ProbeReport> {
   const ticker = new Ticker();
+  const found: Findings = { revisions: [], reasons: [] };
+  const isUrl = typeof target === 'string';
+  const startMs = isUrl ? timeoutMs : Math.max(timeoutMs, START_MS);
+  const { transport, taken } = isUrl
+    ? overHttp(target, timeoutMs, headers ?? {}, ticker)
+    : overStdio(target, found);
+  const report = (era: ProbeReport['era']): ProbeReport =>
+    isUrl ? { url: target, era, ...found } : { command: target, era, ...found };
+  try {
+    const answer = await findEra({ transport, ticker, ownInfo: OWN_INFO, timeoutMs, startMs, forwarded: {} });
+    const modern = answer.finding.kind === 'modern';
+    found.reasons.push(`server/discover: ${answer.finding.kind}, ${answer.finding.reason}`);
+    if (modern) {
+      readDiscover(answer, found);
+      found.transport = isUrl ? 'streamable-http' : 'stdio';
+    }
+    if (answer.finding.kind === 'unreachable') return report('unknown');
+    const name = isUrl ? target : (target[0] ?? '');
+    const legacy = await tryHandshake(new LegacyBackend(name, transport, ticker, startMs), found);
+    const way = taken();
+    if (legacy && !isUrl) found.sessions = 'each process is a session';
+    if (legacy && way !== undefined) found.transport = way;
+    return report(modern ? (legacy ? 'both' : 'modern') : legacy ? 'legacy' : 'unknown');
+  } finally {
+    await transport.close();
+    ticker.stop();
+  }
+}
+
+function overHttp(url: string, timeoutMs: number, headers: Record<string, string>, ticker: Ticker): Way {
   const options = {
     url,
     hostHeader: undefined,
-    headers: Object.entries(headers ?? {}).flat(),
+    headers: Object.entries(headers).flat(),
     connectMs: timeoutMs,
     idleMs: timeoutMs,
     resultBytes: RESULT_BYTES,
@@ -40,27 +89,28 @@ export async function probeServer(url: string, { timeoutMs, headers }: ProbeOpti
     new StreamableHttpTransport(options),
     new HttpSseTransport({ ...options, messagesUrl: undefined, endpointMs: timeoutMs }),
   );
-  const found: Findings = { revisions: [], reasons: [] };
-  try {
-    const answer = await probe({ transport, ticker, ownInfo: OWN_INFO, timeoutMs, forwarded: {} });
-    const modern = answer.finding.kind === 'modern';
-    found.reasons.push(`server/discover: ${answer.finding.kind}, ${answer.finding.reason}`);
-    if (modern) {
-      readDiscover(answer, found);
-      found.transport = 'streamable-http';
-    }
-    if (answer.finding.kind === 'unreachable') return report(url, 'unknown', found);
-    const legacy = await tryHandshake(new LegacyBackend(url, transport, ticker, timeoutMs), found);
-    if (legacy && transport.found !== undefined) found.transport = transport.found;
-    return report(url, modern ? (legacy ? 'both' : 'modern') : legacy ? 'legacy' : 'unknown', found);
-  } finally {
-    await transport.close();
-    ticker.stop();
-  }
+  return { transport, taken: () => transport.found };
 }
 
-function report(url: string, era: ProbeReport['era'], found: Findings): ProbeReport {
-  return { url, era, ...found };
+function overStdio([command = '', ...args]: readonly string[], found: Findings): Way {
+  const transport = new StdioTransport({
+    command: { command, args, env: {}, cwd: undefined },
+    shared: false,
+    handshake: () => '{}',
+    resultBytes: RESULT_BYTES,
+    limit: new ProcessLimit(2),
+    idleMs: START_MS,
+    log: {
+      debug() {},
+      info() {},
+      warn: (record) => {
+        const { reason, stderr = [] } = record as { reason?: string; stderr?: string[] };
+        if (reason !== undefined)
+          found.reasons.push(`the process: ${[reason, ...stderr.slice(-3)].join('; ')}`);
+      },
+    },
+  });
+  return { transport, taken: () => 'stdio' };
 }
 
 function readDiscover({ reply }: ProbeAnswer, found: Findings): void {

@@ -51,6 +51,17 @@ routes:
   expect(code).toBe(0);
 });
 
+test('check names a server that is started by its program, and shows no argument and no variable', async () => {
+  const { code, stdout } = await check(`
+routes:
+  - path: /files
+    backend: { command: /usr/bin/npx, args: [--token, hunter2], env: { TOKEN: hunter2 } }
+`);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^\/files +npx +auto/m);
+  expect(stdout).not.toContain('hunter2');
+});
+
 test('check shows the warnings, and is content', async () => {
   const { code, stdout } = await check(
     'routes:\n  - path: /a\n    backend: { url: "http://b", headers: { Host: c } }\n',

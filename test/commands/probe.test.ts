@@ -3,7 +3,7 @@ import { runCommandLine } from '../../src/commands/command-line.js';
 import type { ProbeReport } from '../../src/commands/context.js';
 import { testContext } from './support.js';
 
-const legacy: ProbeReport = {
+const legacy: ProbeReport & { url: string } = {
   url: 'http://b:3000/mcp',
   era: 'legacy',
   revisions: ['2025-11-25', '2025-06-18'],
@@ -55,6 +55,26 @@ test('headers and the time to wait are passed on', async () => {
     headers: { authorization: 'Bearer a:b', 'x-empty': '' },
   });
 });
+
+test('what follows -- is a server to start, options of its own included', async () => {
+  const probeServer = vi.fn(
+    async () => ({ ...legacy, url: undefined, command: ['npx', '-y', 'x'] }) as never,
+  );
+  const { context, printed } = testContext({ probeServer });
+  const words = ['probe', '--timeout', '1s', '--', 'npx', '-y', 'x', '--help', '--header'];
+  expect(await runCommandLine(words, context)).toBe(0);
+  expect(probeServer).toHaveBeenCalledWith(words.slice(4), { timeoutMs: 1000, headers: {} });
+  expect(printed.stdout).toMatch(/^command +npx -y x$/m);
+});
+
+test.each([['--'], ['http://b', '--', 'npx'], ['--header', 'A: b', '--', 'npx']])(
+  'a program to start goes with nothing else: %j %j %j',
+  async (...words) => {
+    const { context, printed } = testContext();
+    expect(await runCommandLine(['probe', ...words], context)).toBe(2);
+    expect(printed.stderr).toContain('program after --');
+  },
+);
 
 test('text of the server cannot take over the terminal', async () => {
   const serverInfo = { name: '\u001b[2Jevil\u202e', version: '1\r\n2' };

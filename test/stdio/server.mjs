@@ -35,6 +35,7 @@ const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 const waiting = new Map();
 const listeners = new Map();
 let nextId = 1;
+let deaf = false;
 const ask = (method, params) =>
   new Promise((resolve) => {
     const id = `question-${nextId++}`;
@@ -220,6 +221,7 @@ async function onRequest({ id, method, params = {} }) {
   if (code !== undefined) process.exit(code);
   if (options.silentOn === '*' || options.silentOn?.includes(method)) return;
   if (options.deafOn === method) {
+    deaf = true;
     process.stdin.pause();
     setInterval(() => {}, 1_000);
     return;
@@ -243,6 +245,7 @@ process.stdin.on('data', (chunk) => {
   const lines = rest.join('').split('\n');
   rest = [lines.pop()];
   for (const line of lines) {
+    if (deaf) return;
     const message = JSON.parse(line);
     journal(message);
     if (message.method === undefined) waiting.get(message.id)?.(message.result ?? message.error);

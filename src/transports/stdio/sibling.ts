@@ -26,11 +26,12 @@ export class SiblingTransport implements Transport {
     if (method !== 'POST' || body === undefined) return answerLater(sink, 405, '');
     const frame = parseAnswer(body.toBuffer());
     try {
-      this.#process ??= this.#processes.start(
-        (talk) => new SharedRouting(talk),
-        () => {},
-      );
-      if (this.#process.over) throw new TransportError('broken', 'it has ended');
+      if (this.#process === undefined || this.#process.over) {
+        this.#process = this.#processes.start(
+          (talk) => new SharedRouting(talk),
+          () => {},
+        );
+      }
       return frame.type === 'request'
         ? this.#process.request(frame, sink, undefined)
         : this.#process.post(body, sink);
