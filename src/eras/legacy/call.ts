@@ -15,6 +15,7 @@ import type { CatchUp } from '../../transports/catch-up.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../transports/rpc-call.js';
 import { answerFor } from './answers.js';
 import type { BackendSession } from './backend-session.js';
+import { lowerParams } from './lowering.js';
 import { featuresFor } from './revisions.js';
 import type { Roots } from './roots.js';
 
@@ -76,7 +77,7 @@ export class LegacyCall implements RpcListener {
    * @param edits to the params, other than those that a call of the other era needs
    * @throws ExchangeError when the exchange is cancelled meanwhile
    */
-  async run(edits: Edits | undefined = foreignMembers(this.#exchange)): Promise<RpcReply> {
+  async run(edits: Edits | undefined = this.#edits()): Promise<RpcReply> {
     const { request, caller, cancelled: over } = this.#exchange;
     // What nobody waits for any longer is not begun.
     if (over !== undefined) throw cancelled(over);
@@ -101,6 +102,14 @@ export class LegacyCall implements RpcListener {
     this.#exchange.notes.backendMs = performance.now() - startedAt;
     if (this.#exchange.cancelled !== undefined) throw cancelled(this.#exchange.cancelled);
     return reply;
+  }
+
+  /** What the backend could not understand, or not rightly. */
+  #edits(): Edits | undefined {
+    const { revision } = this.#session.info;
+    return (
+      foreignMembers(this.#exchange) ?? lowerParams(this.#exchange.request.method, featuresFor(revision))
+    );
   }
 
   onNotification(frame: NotificationFrame): CatchUp | undefined {

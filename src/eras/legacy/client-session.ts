@@ -18,7 +18,9 @@ import type {
 import { type ErrorFrame, type RequestId, type ResultFrame, Rope } from '../../jsonrpc/index.js';
 import type { Answer, Recorder } from '../../transports/answer.js';
 import { type ReplayRoom, type ReplayStream, readEventId, SessionReplay } from '../../transports/replay.js';
+import { undeclared } from './client-capabilities.js';
 import { ClientQuestions } from './client-questions.js';
+import { knowsNotification, lowerQuestion } from './lowering.js';
 import { featuresFor } from './revisions.js';
 
 /** What the sealed session id holds: all that a process needs to serve a session that it has never seen. */
@@ -44,13 +46,6 @@ export interface ClientSessionOptions {
 
 /** Renewed credentials that are remembered; older ones are tried on the backend again. */
 const MAX_RENEWALS = 8;
-
-/** Which capability a server request needs; requests that are not listed are passed on unasked. */
-const NEEDS: Readonly<Record<string, string>> = {
-  'elicitation/create': 'elicitation',
-  'sampling/createMessage': 'sampling',
-  'roots/list': 'roots',
-};
 
 /** A legacy client's session while this process knows of it: what its token says, and what happens on it now. */
 export class LegacyClientSession implements ClientSession, Recorder {
@@ -198,15 +193,15 @@ export class LegacyClientSession implements ClientSession, Recorder {
    * @throws QuestionRefused
    */
   ask(question: Question, stream: Answer | undefined): Promise<ClientAnswer> {
-    const needed = NEEDS[question.method];
-    if (needed !== undefined && !(needed in this.facts.capabilities.value)) {
-      return Promise.reject(new QuestionRefused(`the client did not declare ${needed}`));
+    const lacking = undeclared(question, this.facts.neutralCapabilities);
+    if (lacking !== undefined) {
+      return Promise.reject(new QuestionRefused(`the client did not declare ${lacking}`));
     }
     if (stream === undefined || !stream.takesEvents || stream.done) {
       return Promise.reject(new QuestionRefused('the client holds no stream that could carry the request'));
     }
     this.#questions ??= new ClientQuestions(this.#options.questionMs, () => this.#stream);
-    return this.#questions.ask(question, stream);
+    return this.#questions.ask(lowerQuestion(question, featuresFor(this.facts.revision)), stream);
   }
 
   /**
@@ -233,7 +228,8 @@ export class LegacyClientSession implements ClientSession, Recorder {
   /** Puts a notification of the server on a stream of the client. */
   notify(message: ServerMessage, stream: Answer | undefined): boolean {
     if (message.method === 'notifications/cancelled') this.#questions?.noteCancellation(message);
-    return stream?.event(new Rope().push(message.bytes)) ?? true;
+    if (stream === undefined || !knowsNotification(message, featuresFor(this.facts.revision))) return true;
+    return stream.event(new Rope().push(message.bytes));
   }
 
   /** Ends what happens on the session. The backend is told by whoever ends the affinity. */

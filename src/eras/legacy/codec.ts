@@ -134,14 +134,19 @@ function mapElements(bytes: Buffer, array: JsonNode, change: (element: JsonNode)
 
 /** Puts a neutral result into the form that clients of a legacy revision take. */
 export function dressResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
-  const { bytes, node, edits } = outcome;
+  const { edits } = outcome;
   if (method === 'tools/list') {
     const tools = pendingMember(outcome, 'tools');
     const tasks = outcome.takesTasks === true && features.tasks;
     if (tools?.node.kind === 'array') edits.set('tools', legacyTools(tools.bytes, tools.node, tasks));
-  } else if (method === 'tools/call') {
-    dressCallResult(outcome, features);
-  } else if (method === 'prompts/get') {
+  } else lowerResult(method, outcome, features);
+}
+
+/** Puts what a client's revision lacks into words that it has; results of both eras need it. */
+export function lowerResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
+  const { bytes, node, edits } = outcome;
+  if (method === 'tools/call') dressCallResult(outcome, features);
+  else if (method === 'prompts/get') {
     const messages = getMember(bytes, node, 'messages');
     const changed = messages === undefined ? undefined : downgradeMessages(bytes, messages, features);
     if (changed !== undefined) edits.set('messages', changed);

@@ -23,6 +23,24 @@ const BLOCKS: Readonly<Record<string, BlockRule>> = {
   },
 };
 
+/** The same for blocks in the messages of sampling (client/sampling, "Message Content"). */
+const SAMPLED: Readonly<Record<string, BlockRule>> = {
+  audio: BLOCKS['audio'] as BlockRule,
+  tool_use: {
+    carriedBy: (features) => features.samplingTools,
+    asText: (bytes, block) => `[tool_use ${stringOf(bytes, getMember(bytes, block, 'name')) ?? ''}]`,
+  },
+  tool_result: {
+    carriedBy: (features) => features.samplingTools,
+    asText: (bytes, block) => {
+      const content = getMember(bytes, block, 'content');
+      const texts = content?.kind === 'array' ? elementsOf(bytes, content) : [];
+      const said = texts.map((part) => stringOf(bytes, getMember(bytes, part, 'text')) ?? '');
+      return said.join('\n') || '[tool_result]';
+    },
+  },
+};
+
 const ALWAYS_CARRIED: ReadonlySet<string> = new Set(['text', 'image', 'resource']);
 
 /**
@@ -52,6 +70,16 @@ export function downgradeContent(
     }
   }
   return changed ? out.push(']') : undefined;
+}
+
+/**
+ * A block of a sampling message as text, where the client's revision lacks its type.
+ * @returns undefined when it can stay as it is
+ */
+export function lowerSampled(bytes: Buffer, block: JsonNode, features: RevisionFeatures): Rope | undefined {
+  const rule = SAMPLED[stringOf(bytes, getMember(bytes, block, 'type')) ?? ''];
+  if (rule === undefined || rule.carriedBy(features)) return undefined;
+  return new Rope().push(JSON.stringify({ type: 'text', text: rule.asText(bytes, block) }));
 }
 
 function placeholder(bytes: Buffer, block: JsonNode, features: RevisionFeatures): string | undefined {

@@ -1,6 +1,7 @@
 import type { ServerDescription } from '../../exchange/outbound.js';
 import type { Revision } from '../../exchange/types.js';
 import { Rope, scanJson, writeObject } from '../../jsonrpc/index.js';
+import { lowerCapabilities } from './lowering.js';
 import { featuresFor } from './revisions.js';
 import { legacyTaskCapabilities } from './task-codec.js';
 
@@ -16,7 +17,7 @@ export function initializeResult(description: ServerDescription, revision: Revis
     const bytes = description.result;
     const edits = new Map([
       ['protocolVersion', JSON.stringify(revision)],
-      ['capabilities', description.capabilities],
+      ['capabilities', lowerCapabilities(description.capabilities, featuresFor(revision))],
     ]);
     writeObject(out, bytes, scanJson(bytes, 1), edits);
     return out.toBuffer();

@@ -1,6 +1,7 @@
 import { CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { type ErrorOutcome, errorObject, type ResultOutcome } from '../../exchange/outcome.js';
+import { isRecord } from '../../exchange/record.js';
 import {
   errorObjectRope,
   getMember,
@@ -10,7 +11,7 @@ import {
   stringOf,
   writeObject,
 } from '../../jsonrpc/index.js';
-import { dressResult } from './codec.js';
+import { dressResult, lowerResult } from './codec.js';
 import type { RevisionFeatures } from './revisions.js';
 import { dressHandle, dressTask, dressTaskResult, namedTask } from './task-codec.js';
 
@@ -49,6 +50,8 @@ export function writeResult(
 
 function dressed(outcome: ResultOutcome, exchange: Exchange, features: RevisionFeatures): Rope {
   if (outcome.dress === 'none') dress(outcome, exchange, features);
+  // A server of this era is at most newer than its client, and clients since then bear what they do not know.
+  else if (!features.resourceLinks) lowerResult(exchange.request.method, outcome, features);
   const { bytes, node, edits } = outcome;
   const result = new Rope();
   writeObject(result, bytes, node, edits);
@@ -69,8 +72,19 @@ export function writeError(outcome: ErrorOutcome, exchange: Exchange, reply: Rep
   const { headers, origin } = outcome;
   const status =
     origin === 'gateway' && SHOWN_STATUSES.has(outcome.status ?? 200) ? (outcome.status as number) : 200;
-  const code = legacyCode(outcome, method === 'resources/read' ? name : undefined);
+  const code = isForVisitors(outcome, exchange)
+    ? CODE.internal
+    : legacyCode(outcome, method === 'resources/read' ? name : undefined);
   reply(status, errorObjectRope(id, errorObject(outcome, code)), headers);
+}
+
+/** Of 2025-11-25: the client is to visit pages first, which this one cannot do (client/elicitation). */
+const URL_ELICITATION_REQUIRED = -32042;
+
+function isForVisitors({ code }: ErrorOutcome, { caller }: Exchange): boolean {
+  if (code !== URL_ELICITATION_REQUIRED) return false;
+  const { elicitation } = caller.neutralCapabilities.value;
+  return !isRecord(elicitation) || !isRecord(elicitation['url']);
 }
 
 /**

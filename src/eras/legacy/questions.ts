@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Question } from '../../exchange/types.js';
 import {
-  elementsOf,
   getMember,
   type JsonNode,
   membersOf,
-  parseFrame,
-  type RequestFrame,
   Rope,
   scanJson,
   stringOf,
   writeObject,
 } from '../../jsonrpc/index.js';
+import { lowerMessages, withParams } from './lowering.js';
 import type { RevisionFeatures } from './revisions.js';
 import { RELATED_TASK } from './task-codec.js';
 
@@ -55,7 +53,8 @@ export function adaptQuestion(
     } else edits.set('mode', features.urlElicitation ? '"form"' : undefined);
   } else if (question.method === 'sampling/createMessage' && !features.samplingTools) {
     const messages = getMember(bytes, params, 'messages');
-    if (messages?.kind === 'array') edits.set('messages', singleBlocks(bytes, messages));
+    const lowered = messages?.kind === 'array' ? lowerMessages(bytes, messages, features) : undefined;
+    if (lowered !== undefined) edits.set('messages', lowered);
   }
   return { question: withParams(question, params, edits), elicitation };
 }
@@ -78,39 +77,4 @@ function metaEdits(
   const kept = new Rope();
   writeObject(kept, bytes, known, changes);
   return new Map([['_meta', kept]]);
-}
-
-function withParams(
-  question: Question,
-  params: JsonNode,
-  edits: Map<string, Rope | string | undefined>,
-): Question {
-  if (edits.size === 0) return question;
-  const { id, method, bytes } = question;
-  const out = new Rope().push(`{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":`);
-  writeObject(out, bytes, params, edits);
-  const frame = parseFrame(out.push('}').toBuffer()) as RequestFrame;
-  return { id, method, bytes: frame.bytes, params: frame.params };
-}
-
-/** Before 2025-11-25 a message had one block: one with several becomes several messages. */
-function singleBlocks(bytes: Buffer, messages: JsonNode): Rope {
-  const out = new Rope().push('[');
-  let first = true;
-  for (const message of elementsOf(bytes, messages)) {
-    const content = getMember(bytes, message, 'content');
-    for (const block of content?.kind === 'array' ? elementsOf(bytes, content) : [undefined]) {
-      out.push(first ? '' : ',');
-      first = false;
-      if (block === undefined) out.pushSlice(bytes, message.start, message.end);
-      else
-        writeObject(
-          out,
-          bytes,
-          message,
-          new Map([['content', new Rope().pushSlice(bytes, block.start, block.end)]]),
-        );
-    }
-  }
-  return out.push(']');
 }
