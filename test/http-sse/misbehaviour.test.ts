@@ -1,0 +1,343 @@
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { afterEach, describe, expect, test } from 'vitest';
+import { startGateway, type TestGateway } from '../support/gateway.js';
+import { type Loose, until } from '../support/net.js';
+import { legacy, modern, modernRequest } from '../support/raw.js';
+import {
+  type Posted,
+  SAID,
+  type ScriptedSession,
+  type SseBackend,
+  type SseScript,
+  startSseBackend,
+  TOOLS,
+} from './scripted.js';
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const part of opened.splice(0).reverse()) await part.close();
+});
+
+async function start(
+  script: SseScript = {},
+  config: Record<string, Loose> = {},
+): Promise<{ backend: SseBackend; gateway: TestGateway }> {
+  const results = { 'tools/list': TOOLS, 'tools/call': () => SAID(), ...script.results };
+  const backend = await startSseBackend({ ...script, results });
+  opened.push(backend);
+  const route = { backend: { url: backend.url, transport: 'http-sse' } };
+  const gateway = await startGateway({ '/mcp': route }, config);
+  opened.push(gateway);
+  return { backend, gateway };
+}
+
+const call = (gateway: TestGateway, args: Loose = {}, options: Loose = {}) =>
+  modern(gateway.url(), 'tools/call', { name: 'echo', arguments: args }, options);
+const list = (gateway: TestGateway) => modern(gateway.url(), 'tools/list');
+const isCall = ({ message }: Posted) => message.method === 'tools/call';
+
+describe('a tool is answered', () => {
+  const ways: Record<string, (posted: Posted) => void> = {
+    'after a POST that is answered with 200 and a word': (posted) => {
+      posted.accept(200, 'OK', { 'content-type': 'text/plain' });
+      posted.reply(SAID());
+    },
+    'after a POST that is answered with 204': (posted) => {
+      posted.accept(204, '');
+      posted.reply(SAID());
+    },
+    'after a POST that is answered with JSON of its own': (posted) => {
+      posted.accept(200, '{"status":"accepted"}', { 'content-type': 'application/json' });
+      posted.reply(SAID());
+    },
+    'after a POST that is answered with a page': (posted) => {
+      posted.accept(200, '<p>thanks</p>', { 'content-type': 'text/html' });
+      posted.reply(SAID());
+    },
+    'before its POST is': (posted) => {
+      posted.reply(SAID());
+      setTimeout(() => posted.accept(), 50);
+    },
+    'although its POST never is': (posted) => posted.reply(SAID()),
+    'in the answer to the POST instead of the stream': (posted) => {
+      const body = { jsonrpc: '2.0', id: posted.message.id, result: SAID() };
+      posted.accept(200, JSON.stringify(body), { 'content-type': 'application/json' });
+    },
+    'in an event stream of the POST': (posted) => {
+      const body = { jsonrpc: '2.0', id: posted.message.id, result: SAID() };
+      posted.accept(200, `data: ${JSON.stringify(body)}\n\n`, { 'content-type': 'text/event-stream' });
+    },
+    'under its id as a string': (posted) => {
+      posted.accept();
+      posted.session.send({ jsonrpc: '2.0', id: String(posted.message.id), result: SAID() });
+    },
+    'in an array': (posted) => {
+      posted.accept();
+      posted.session.send([
+        { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 1 } },
+        { jsonrpc: '2.0', id: posted.message.id, result: SAID() },
+      ]);
+    },
+    'between what is no message': (posted) => {
+      posted.accept();
+      posted.session.write('data: {not json\n\ndata: 42\n\nevent: odd\ndata: x\n\n: hm\n\ndata:\n\n');
+      posted.session.write(`data: {"jsonrpc":"2.0","id":999,"result":{}}\n\n`);
+      posted.reply(SAID());
+    },
+    'in several lines of data, of which the last lacks its blank line, at the end of the stream': (
+      posted,
+    ) => {
+      posted.accept();
+      const { id } = posted.message;
+      const result = JSON.stringify(SAID());
+      posted.session.write(`data: {"jsonrpc":"2.0","id":${id},\r\ndata: "result":${result}}`);
+      posted.session.end();
+    },
+    'with bytes that are no UTF-8': (posted) => {
+      posted.accept();
+      const text = JSON.stringify({ jsonrpc: '2.0', id: posted.message.id, result: SAID('done\u0001') });
+      const [before = '', after = ''] = text.split('\\u0001');
+      posted.session.write(
+        Buffer.concat([
+          Buffer.from(`data: ${before}`),
+          Buffer.from([0xc0, 0xaf]),
+          Buffer.from(after),
+          Buffer.from('\n\n'),
+        ]),
+      );
+    },
+  };
+  test.each(Object.keys(ways))('%s', async (name) => {
+    const way = ways[name] as (typeof ways)[string];
+    const { gateway } = await start({
+      post: (posted) => {
+        if (!isCall(posted)) return false;
+        way(posted);
+        return true;
+      },
+    });
+    const answer = await call(gateway);
+    expect(answer.status).toBe(200);
+    expect(answer.json.result.content[0].text).toContain('done');
+  });
+
+  test('each with its own, in whatever order', async () => {
+    const waiting: Posted[] = [];
+    const { backend, gateway } = await start({
+      post: (posted) => {
+        if (!isCall(posted)) return false;
+        posted.accept();
+        waiting.push(posted);
+        if (waiting.length < 5) return true;
+        for (const one of waiting.reverse()) one.reply(SAID(one.message.params.arguments.n));
+        return true;
+      },
+    });
+    const answers = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((n) => call(gateway, { n })));
+    expect(answers.map(({ json }) => json.result.content[0].text)).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(backend.sessions).toHaveLength(1);
+  });
+});
+
+describe('a tool fails at once', () => {
+  const ways: Record<string, [(posted: Posted) => void, status: number, said: RegExp]> = {
+    'when its POST is refused in plain words': [
+      (posted) => posted.accept(403, 'not you', { 'content-type': 'text/plain' }),
+      403,
+      /not you|Forbidden|403/,
+    ],
+    'when its POST is refused with 400': [
+      (posted) => posted.accept(400, 'Could not parse message', { 'content-type': 'text/plain' }),
+      502,
+      /HTTP 400: Could not parse/,
+    ],
+    'when its POST meets a fault': [(posted) => posted.accept(500, 'boom'), 502, /HTTP 500: boom/],
+    'when the stream ends': [
+      (posted) => {
+        posted.accept();
+        posted.session.end();
+      },
+      502,
+      /the event stream ended/,
+    ],
+    'when the stream breaks': [
+      (posted) => {
+        posted.accept();
+        posted.session.res.destroy();
+      },
+      502,
+      /connection lost/,
+    ],
+    'when its connection breaks': [(posted) => posted.request.socket.destroy(), 502, /connection lost/],
+    'with an error of no id': [
+      (posted) => {
+        posted.accept();
+        posted.session.send({ jsonrpc: '2.0', id: null, error: { code: -32603, message: 'no luck' } });
+      },
+      200,
+      /no luck/,
+    ],
+    'with an error in the answer to the POST': [
+      (posted) => {
+        const error = { jsonrpc: '2.0', id: posted.message.id, error: { code: -31999, message: 'no luck' } };
+        posted.accept(500, JSON.stringify(error), { 'content-type': 'application/json' });
+      },
+      200,
+      /no luck/,
+    ],
+  };
+  test.each(Object.keys(ways))('%s, and the next is answered', async (name) => {
+    const [way, , said] = ways[name] as (typeof ways)[string];
+    let failed = false;
+    const { backend, gateway } = await start({
+      post: (posted) => {
+        if (!isCall(posted) || failed) return false;
+        failed = true;
+        way(posted);
+        return true;
+      },
+    });
+    const answer = await call(gateway);
+    expect(JSON.stringify(answer.json.error)).toMatch(said);
+    expect((await call(gateway)).json.result.content[0].text).toBe('done');
+    expect(backend.received('tools/call')).toHaveLength(2);
+    expect(backend.open().length).toBe(1);
+  });
+
+  test('when what comes is too large, and the next is answered', async () => {
+    let large = true;
+    const { gateway } = await start(
+      { results: { 'tools/call': () => SAID(large ? 'x'.repeat(200_000) : 'done') } },
+      { limits: { result: '100KiB' } },
+    );
+    const answer = await call(gateway);
+    expect(answer.json.error.message).toContain('too large');
+    large = false;
+    expect((await call(gateway)).json.result.content[0].text).toBe('done');
+  });
+});
+
+describe('a session that is lost is replaced', () => {
+  test('when its POSTs are answered with 404, and its stream is closed', async () => {
+    let forgotten: string | undefined;
+    const { backend, gateway } = await start({
+      post: (posted) => {
+        if (posted.session.id !== forgotten) return false;
+        posted.accept(404, 'Session not found');
+        return true;
+      },
+    });
+    expect((await call(gateway)).status).toBe(200);
+    forgotten = backend.sessions[0]?.id;
+    expect((await call(gateway)).json.result.content[0].text).toBe('done');
+    expect(backend.sessions).toHaveLength(2);
+    await until(() => backend.open().length === 1, 'the old stream to be closed');
+  });
+
+  test('when its stream ended while nobody asked anything', async () => {
+    const { backend, gateway } = await start();
+    expect((await call(gateway)).status).toBe(200);
+    backend.sessions[0]?.end();
+    await until(() => backend.open().length === 0, 'the stream to end');
+    const answers = await Promise.all([call(gateway), call(gateway), list(gateway)]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+
+  test('in the middle of a list, which is asked for again', async () => {
+    const { backend, gateway } = await start({
+      post: (posted) => {
+        if (posted.message.method !== 'tools/list' || backend.sessions.length > 1) return false;
+        posted.accept();
+        posted.session.res.destroy();
+        return true;
+      },
+    });
+    expect((await list(gateway)).json.result.tools).toHaveLength(1);
+    expect(backend.sessions).toHaveLength(2);
+  });
+
+  test('when the server was restarted, for clients with and without a session', async () => {
+    const { backend, gateway } = await start();
+    const session = await legacy(gateway.url());
+    expect((await call(gateway)).status).toBe(200);
+    expect((await session.request('tools/call', { name: 'echo' })).json.result).toEqual(SAID());
+    await backend.restart();
+    expect((await call(gateway)).json.result.content[0].text).toBe('done');
+    expect((await session.request('tools/call', { name: 'echo' })).json.result).toEqual(SAID());
+  });
+});
+
+describe('a server asks', () => {
+  const asks = (session: ScriptedSession, method: string, id: Loose) =>
+    session.send({ jsonrpc: '2.0', id, method });
+
+  test('whether anyone is there, and is answered, whether or not a client is', async () => {
+    const { backend, gateway } = await start();
+    const session = await legacy(gateway.url());
+    await session.request('tools/list');
+    const { sessions } = backend;
+    const pongs = () => backend.requests.filter(({ json }) => json?.id === 'alive' && json.result);
+    asks(sessions[0] as ScriptedSession, 'ping', 'alive');
+    await until(() => pongs().length === 1, 'an answer');
+    const stream = await session.listen();
+    asks(sessions[0] as ScriptedSession, 'ping', 'alive');
+    await until(() => pongs().length === 2, 'another answer');
+    stream.abort();
+  });
+
+  test('something right after the handshake, and is heard by a client that listens later', async () => {
+    const { backend, gateway } = await start({
+      post: (posted) => {
+        if (posted.message.method !== 'notifications/initialized') return false;
+        asks(posted.session, 'roots/list', 'r1');
+        posted.accept();
+        return true;
+      },
+    });
+    const session = await legacy(gateway.url(), { capabilities: { roots: {} } });
+    const stream = await session.listen();
+    const asked = await stream.find(({ json }) => json.method === 'roots/list');
+    await session.post({ jsonrpc: '2.0', id: asked.json.id, result: { roots: [] } });
+    await until(
+      () => backend.requests.find(({ json }) => json?.id === 'r1' && json.result),
+      'the answer to reach the server',
+    );
+    stream.abort();
+  });
+});
+
+test('one who does not read holds up nobody else for long', async () => {
+  const { gateway } = await start({
+    post: (posted) => {
+      const { session, message } = posted;
+      if (!isCall(posted) || message.params.arguments.chatty !== true) return false;
+      posted.accept();
+      const progressToken = message.params._meta.progressToken;
+      const data = 'x'.repeat(50_000);
+      for (let progress = 1; progress <= 400; progress++) {
+        session.send({
+          jsonrpc: '2.0',
+          method: 'notifications/progress',
+          params: { progressToken, progress, message: data },
+        });
+      }
+      posted.reply(SAID());
+      return true;
+    },
+  });
+  await list(gateway);
+  const params = { name: 'echo', arguments: { chatty: true }, _meta: { progressToken: 'p' } };
+  const { headers, body } = modernRequest('tools/call', params);
+  const head = {
+    ...headers,
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+  };
+  const unread = httpRequest(gateway.url(), { method: 'POST', agent: false, headers: head as Loose });
+  unread.end(body);
+  await once(unread, 'response');
+  const answer = await call(gateway);
+  expect(answer.json.result.content[0].text).toBe('done');
+  unread.destroy();
+});
