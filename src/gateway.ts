@@ -16,6 +16,7 @@ import { RequestGuard } from './http/origins.js';
 import { HttpServer } from './http/server.js';
 import { Backend } from './routes/backend.js';
 import { findEra } from './routes/find-era.js';
+import { openMetadata } from './routes/metadata.js';
 import { Route } from './routes/route.js';
 import { backendName, openTransport } from './routes/transport.js';
 import { logExchange } from './telemetry/exchange-log.js';
@@ -232,7 +233,13 @@ function buildRoute(
   return {
     path: route.path,
     route: service,
-    endpoint: { service, inbounds, sse, forwardAuthorization: backend.authorization === 'forward' },
+    endpoint: {
+      service,
+      inbounds,
+      sse,
+      forwardAuthorization: backend.authorization === 'forward',
+      metadata: openMetadata(route, config.publicUrl),
+    },
     transport,
     cache,
   };

@@ -1,3 +1,4 @@
+import type { ResourceMetadata } from '../authorization/resource-metadata.js';
 import type { Inbound, SseInbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import type { RouteService } from '../exchange/route-service.js';
@@ -13,6 +14,8 @@ export interface Endpoint {
   readonly sse: SseInbound | undefined;
   /** Whether the caller's credentials go on to the backend. */
   readonly forwardAuthorization: boolean;
+  /** Who issues the credentials of the route; undefined where none of them goes on. */
+  readonly metadata: ResourceMetadata | undefined;
 }
 
 /** Passes each message on to the era that claims it. */

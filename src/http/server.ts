@@ -15,6 +15,7 @@ import type { HttpCall } from '../transports/inbound-call.js';
 import { refuseBrokenRequest } from './broken-request.js';
 import { callOf } from './call.js';
 import { ByEra, type Endpoint } from './endpoint.js';
+import { serveMetadata } from './metadata.js';
 import type { RequestGuard } from './origins.js';
 import { Post, type Receiver } from './post.js';
 import { SseEndpoint } from './sse-endpoint.js';
@@ -115,6 +116,9 @@ export class HttpServer {
     fastify.get('/healthz', (_request, reply) => {
       reply.header('cache-control', 'no-store').send({ status: 'ok' });
     });
+    serveMetadata(fastify, this.#options.endpoints, (reply, status, message) =>
+      sendError(reply, status, CODE.server, message),
+    );
     // Every method that node can read is answered on a route, most of them with 405.
     for (const method of METHODS) {
       if (!fastify.supportedMethods.includes(method)) fastify.addHttpMethod(method);
@@ -147,6 +151,8 @@ export class HttpServer {
     const extra =
       req.headers.origin === undefined ? NO_HEADERS : (reply.getHeaders() as Record<string, string>);
     const answer = new Answer(req, reply.raw, extra, this.#options);
+    const { metadata } = endpoint;
+    if (metadata !== undefined) answer.changeChallenges((header) => metadata.challenge(header, req));
     if (this.#closing) {
       answer.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
         connection: 'close',

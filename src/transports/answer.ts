@@ -55,6 +55,7 @@ export class Answer implements Ticking {
   #gone = false;
   #onGone: (() => void) | undefined;
   #recorder: Recorder | undefined;
+  #challengeOf: ((header: string) => string) | undefined;
   #record: ReplayStream | undefined;
 
   /** @param extra headers of every answer, such as those of CORS or of the session */
@@ -101,6 +102,11 @@ export class Answer implements Ticking {
   /** Has the answer recorded if it becomes a stream. A client that names streams first then gets one in any case. */
   recordBy(recorder: Recorder): void {
     this.#recorder = recorder;
+  }
+
+  /** Has `WWW-Authenticate` changed on its way to the client. */
+  changeChallenges(change: (header: string) => string): void {
+    this.#challengeOf = change;
   }
 
   /** Keeps a slow answer from becoming a stream: its headers are known together with its outcome. */
@@ -217,7 +223,8 @@ export class Answer implements Ticking {
     const { away, streaming } = this;
     this.#finish();
     if (away) return;
-    if (!streaming) this.#res.writeHead(status, { 'content-length': '0', ...this.#extra, ...headers });
+    if (!streaming)
+      this.#res.writeHead(status, { 'content-length': '0', ...this.#extra, ...this.#forClient(headers) });
     this.#res.end();
   }
 
@@ -277,7 +284,13 @@ export class Answer implements Ticking {
     if (this.#extra === NO_HEADERS && headers === undefined) return own;
     const all: Record<string, string> = {};
     for (let i = 0; i < own.length; i += 2) all[own[i] as string] = own[i + 1] as string;
-    return Object.entries(Object.assign(all, this.#extra, headers)).flat();
+    return Object.entries(Object.assign(all, this.#extra, this.#forClient(headers))).flat();
+  }
+
+  #forClient(headers: Headers | undefined): Headers | undefined {
+    const challenge = headers?.['www-authenticate'];
+    if (challenge === undefined || this.#challengeOf === undefined) return headers;
+    return { ...headers, 'www-authenticate': this.#challengeOf(challenge) };
   }
 
   #open(headers?: Headers): void {

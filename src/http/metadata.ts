@@ -1,0 +1,57 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { MetadataUnavailable, WELL_KNOWN } from '../authorization/backend-metadata.js';
+import type { ResourceMetadata } from '../authorization/resource-metadata.js';
+import type { Endpoint } from './endpoint.js';
+
+type Refuse = (reply: FastifyReply, status: number, message: string) => void;
+
+/** Serves the protected resource metadata of the routes. Nobody needs a credential to learn which one is needed. */
+export function serveMetadata(
+  fastify: FastifyInstance,
+  endpoints: readonly Endpoint[],
+  refuse: Refuse,
+): void {
+  for (const [place, metadata] of placesOf(endpoints)) {
+    fastify.get(place, async (request, reply) => {
+      const { host } = request.raw.headers;
+      if (host === undefined || !URL.canParse(`http://${host}`)) {
+        refuse(reply, 400, 'Bad Request: Host is missing or malformed');
+        return reply;
+      }
+      const [path = ''] = (request.raw.url ?? '').split('?', 1);
+      await answer(reply, () => metadata.document(host, path.endsWith('/')), refuse);
+      return reply;
+    });
+  }
+}
+
+/** A path stands for the route that it names as it is; the root for the only route. */
+function placesOf(endpoints: readonly Endpoint[]): ReadonlyMap<string, ResourceMetadata> {
+  const all = endpoints.flatMap(({ metadata }) => metadata ?? []);
+  const places = new Map<string, ResourceMetadata>();
+  const add = (place: string | undefined, metadata: ResourceMetadata): void => {
+    if (place !== undefined && !places.has(place)) places.set(place, metadata);
+  };
+  for (const index of [0, 1]) for (const metadata of all) add(metadata.places[index], metadata);
+  const [only, ...others] = endpoints;
+  if (only?.metadata !== undefined && others.length === 0) add(WELL_KNOWN, only.metadata);
+  return places;
+}
+
+async function answer(
+  reply: FastifyReply,
+  find: () => Promise<Buffer | undefined>,
+  refuse: Refuse,
+): Promise<void> {
+  try {
+    const document = await find();
+    if (document === undefined) {
+      refuse(reply, 404, 'Not Found: the backend has no protected resource metadata');
+      return;
+    }
+    reply.header('content-type', 'application/json').header('cache-control', 'no-store').send(document);
+  } catch (error) {
+    if (!(error instanceof MetadataUnavailable)) throw error;
+    refuse(reply, 502, 'Bad Gateway: the metadata of the backend cannot be had');
+  }
+}
