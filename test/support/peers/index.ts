@@ -12,6 +12,7 @@ export {
   runPythonClient,
   startPython,
   startPythonOrders,
+  startPythonTasks,
   startPythonTelling,
 } from './python.js';
 export { startV1, type V1Options } from './v1.js';

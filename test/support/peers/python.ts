@@ -76,6 +76,11 @@ export function startPythonOrders(): Promise<Peer> {
   ]);
 }
 
+/** The server of `test/python/tasks.py`, on FastMCP with the extension of tasks. */
+export function startPythonTasks(): Promise<Peer> {
+  return startScript('FastMCP tasks', PLACES['mcp 2.3.0'].environment, 'tasks.py', (port) => [String(port)]);
+}
+
 function startScript(
   name: string,
   environment: string,
