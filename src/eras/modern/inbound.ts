@@ -234,7 +234,8 @@ export class ModernInbound implements Inbound {
       paramHeaders: call.headers.params,
     };
     const exchange = new Exchange(request, this.#caller(call, envelope), channel);
-    if (declaresTasks(envelope.sender.capabilities)) exchange.taskKeeper = this.#tasks.keeperFor(exchange.caller);
+    if (declaresTasks(envelope.sender.capabilities))
+      exchange.taskKeeper = this.#tasks.keeperFor(exchange.caller);
     return exchange;
   }
 
