@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensure } from './install.mjs';
+import { ensure, HERE, ROOT } from './install.mjs';
 import { freePort, run, start, untilListening } from './processes.mjs';
 import { FIXTURE, problemWith, STEPS } from './steps.mjs';
 
@@ -20,14 +20,14 @@ const BACKENDS = {
   },
   // The gateway starts it.
   async stdio(server, installed) {
-    const { command, args = [], env, cwd } = server.stdio(installed);
+    const { command, args = [], env, cwd } = server.stdio({ ...installed, here: HERE });
     return { backend: { command, args, ...(env && { env }), ...(cwd && { cwd }) }, stop: async () => {} };
   },
 };
 
 async function startServer(commandFor, installed) {
   const port = await freePort();
-  const started = start(commandFor({ ...installed, port }));
+  const started = start(commandFor({ ...installed, here: HERE, port }));
   try {
     await untilListening(started, port);
   } catch (error) {
@@ -42,9 +42,10 @@ export async function openServer(server, transport) {
   return BACKENDS[transport](server, await ensure(server.install));
 }
 
-/** The steps that both can do, and why the others are left out. */
-export function stepsOf(client, server) {
-  const words = server.words ?? FIXTURE;
+/** The words of the server and the steps that both can do; `gateway` is where it listens. */
+export function stepsOf(client, server, gateway) {
+  const { words: own = FIXTURE } = server;
+  const words = typeof own === 'function' ? own({ gateway, here: HERE, root: ROOT }) : own;
   const lacks = { ...client.lacks, ...server.lacks };
   const steps = STEPS.filter((step) => lacks[step] === undefined && (step === 'connect' || words[step]));
   return { words, steps };

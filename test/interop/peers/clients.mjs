@@ -1,9 +1,18 @@
 // The clients. Each row: what it is and how it is installed; `script` in clients/ and its `mode`; `era` of the requests
 // that it sends through the gateway, where the backend does not decide; `path` below the route; `lacks`, the steps that
 // it has no means for, and `limits`, the steps that fail for a reason that is not the gateway's.
-import { npm, own } from './install.mjs';
+import { npm, own, pip } from './install.mjs';
 
 const SDK_1 = '@modelcontextprotocol/sdk';
+// As the tests of this repository have them.
+const PYTHON_1 = pip('1', { mcp: '1.29.0', fastmcp: '3.4.5' });
+const PYTHON_2 = pip('2', { mcp: '2.3.0' });
+const python =
+  (script) =>
+  ({ folder, scripts }) => ({
+    command: `${folder}/bin/python`,
+    args: [`${scripts}/clients/${script}`],
+  });
 const NO_API = 'its API has none';
 const NO_QUESTIONS = 'this revision has no elicitation';
 
@@ -39,6 +48,41 @@ export const CLIENTS = [
     era: 'legacy',
     lacks: { question: NO_QUESTIONS },
     core: true,
+  },
+  {
+    name: 'TypeScript SDK v1',
+    version: '1.9.0',
+    speaks: '2024-11-05 over HTTP+SSE',
+    install: npm('sdk-1.9.0', { [SDK_1]: '1.9.0', eventsource: '3.0.7' }),
+    script: 'ts-sdk-1.mjs',
+    mode: 'sse',
+    path: '/sse',
+    era: 'legacy',
+    lacks: { question: NO_QUESTIONS },
+    core: true,
+  },
+  {
+    name: 'TypeScript SDK v1',
+    version: '1.4.1',
+    speaks: '2024-11-05 over HTTP+SSE',
+    install: npm('sdk-1.4.1', { [SDK_1]: '1.4.1', eventsource: '3.0.7' }),
+    script: 'ts-sdk-1.mjs',
+    mode: 'sse',
+    path: '/sse',
+    era: 'legacy',
+    lacks: { question: NO_QUESTIONS },
+    core: true,
+  },
+  {
+    name: 'TypeScript SDK v1 over HTTP+SSE',
+    version: '1.32.2',
+    speaks: '2025-11-25 over HTTP+SSE',
+    install: own,
+    packages: [SDK_1],
+    script: 'ts-sdk-1.mjs',
+    mode: 'sse',
+    path: '/sse',
+    era: 'legacy',
   },
   {
     name: 'TypeScript SDK v2, legacy',
@@ -196,7 +240,68 @@ export const CLIENTS = [
       change: NO_API,
     },
   },
+  {
+    name: 'Python SDK',
+    version: '1.29.0',
+    speaks: '2025-11-25',
+    install: PYTHON_1,
+    command: python('python_sdk_1.py'),
+    mode: 'http',
+    era: 'legacy',
+    core: true,
+  },
+  {
+    name: 'Python SDK, legacy',
+    version: '2.3.0',
+    speaks: '2025-11-25; its own implementation',
+    install: PYTHON_2,
+    command: python('python_sdk_2.py'),
+    mode: 'legacy',
+    era: 'legacy',
+    core: true,
+  },
+  {
+    name: 'Python SDK, auto',
+    version: '2.3.0',
+    speaks: '2026-07-28, asks first; its own implementation',
+    install: PYTHON_2,
+    command: python('python_sdk_2.py'),
+    mode: 'auto',
+    era: 'modern',
+    core: true,
+  },
+  {
+    name: 'Python SDK, pinned',
+    version: '2.3.0',
+    speaks: '2026-07-28; its own implementation',
+    install: PYTHON_2,
+    command: python('python_sdk_2.py'),
+    mode: '2026-07-28',
+    era: 'modern',
+    core: true,
+  },
+  {
+    name: 'Python FastMCP',
+    version: '3.4.5',
+    speaks: '2025-11-25; Python SDK 1.29.0',
+    install: PYTHON_1,
+    command: python('fastmcp_client.py'),
+    era: 'legacy',
+    core: true,
+  },
+  {
+    name: 'Python FastMCP',
+    version: '4.2.3',
+    speaks: '2026-07-28, asks first; Python SDK 2.3.0',
+    install: pip('fastmcp-4', { fastmcp: '4.2.3', mcp: '2.3.0' }),
+    command: python('fastmcp_client.py'),
+    era: 'modern',
+    lacks: { change: 'its API subscribes in the legacy era only' },
+  },
 ];
 
 /** Those who call the servers of the table. */
-export const CALLERS = [CLIENTS[0], CLIENTS[5]];
+export const CALLERS = [
+  CLIENTS.find(({ version }) => version === '1.32.2'),
+  CLIENTS.find(({ mode }) => mode === 'pin'),
+];

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run } from './processes.mjs';
 
-const HERE = dirname(fileURLToPath(import.meta.url));
-const ROOT = join(HERE, '../../..');
+export const HERE = dirname(fileURLToPath(import.meta.url));
+export const ROOT = join(HERE, '../../..');
 const CACHE = process.env.ERAGATE_INTEROP_CACHE ?? join(ROOT, '.interop');
 const INSTALL_MS = 10 * 60_000;
 

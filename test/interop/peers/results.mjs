@@ -4,7 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { CALLERS, CLIENTS } from './clients.mjs';
-import { PLACES, REFERENCES, SERVERS, TRANSPORTS } from './servers.mjs';
+import { REFERENCES } from './references.mjs';
+import { PLACES, SERVERS, TRANSPORTS } from './servers.mjs';
 import { STEPS } from './steps.mjs';
 
 const STORE = fileURLToPath(new URL('results.json', import.meta.url));
@@ -126,9 +127,8 @@ export function writeResults() {
     clientTable(notes),
     '## Servers',
     serverTable('servers', SERVERS, notes),
-    ...(REFERENCES.length > 0
-      ? ['## Servers over stdio, as users start them', serverTable('references', REFERENCES, notes)]
-      : []),
+    '## Servers that people use, as they start them',
+    serverTable('references', REFERENCES, notes),
     '## Notes',
     notes.lines.join('\n'),
   ];

@@ -2,6 +2,7 @@
 //
 //   --core        those that .ci/run has time for
 //   --only TEXT   those whose name, version or place has this text (may be given several times)
+//   --table NAME  clients, servers or references
 //   --list        what there is
 //   --write       keeps the results in results.json and makes RESULTS.md of them
 //   --direct      without the gateway, to see what is the peers' own doing
@@ -12,13 +13,15 @@ import { parseArgs } from 'node:util';
 import { judge, openServer, runClient, stepsOf } from './cell.mjs';
 import { CALLERS, CLIENTS } from './clients.mjs';
 import { startGateway } from './gateway.mjs';
+import { REFERENCES } from './references.mjs';
 import { keep, writeResults } from './results.mjs';
-import { PLACES, REFERENCES, SERVERS, TRANSPORTS } from './servers.mjs';
+import { PLACES, SERVERS, TRANSPORTS } from './servers.mjs';
 
 const { values: flags } = parseArgs({
   options: {
     core: { type: 'boolean' },
     only: { type: 'string', multiple: true },
+    table: { type: 'string' },
     list: { type: 'boolean' },
     direct: { type: 'boolean' },
     write: { type: 'boolean' },
@@ -51,6 +54,7 @@ const nameOf = ({ table, client, server, transport, place }) =>
 
 function wanted(pair) {
   if (flags.core && !(pair.table === 'clients' ? pair.client : pair.server).core) return false;
+  if (flags.table !== undefined && flags.table !== pair.table) return false;
   return flags.only === undefined || flags.only.some((text) => nameOf(pair).includes(text));
 }
 
@@ -98,7 +102,7 @@ async function runPair(pair, gateway, path) {
   let output = '';
   let verdict;
   try {
-    const plan = stepsOf(pair.client, pair.server);
+    const plan = stepsOf(pair.client, pair.server, gateway?.origin);
     const url = gateway === undefined ? pair.url : `${gateway.origin}${path}${pair.client.path ?? ''}`;
     const ran = await runClient(pair.client, url, plan);
     output = ran.output;

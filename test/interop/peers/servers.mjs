@@ -2,10 +2,10 @@
 // where it is not the fixture; `lacks`, the steps that it has no means for, and `limits`, the steps that fail for a
 // reason that is not the gateway's.
 import { fileURLToPath } from 'node:url';
-import { npm, own } from './install.mjs';
+import { npm, own, pip } from './install.mjs';
 
 /** The transports over which servers are tried. */
-export const TRANSPORTS = { http: 'Streamable HTTP' };
+export const TRANSPORTS = { http: 'Streamable HTTP', sse: 'HTTP+SSE', stdio: 'stdio' };
 
 const node = (script, ...args) => ({
   command: process.execPath,
@@ -13,6 +13,7 @@ const node = (script, ...args) => ({
 });
 const SDK_1 = '@modelcontextprotocol/sdk';
 
+const NO_QUESTIONS = 'this revision has no elicitation';
 const sdk1 =
   (transport) =>
   ({ scripts, port }) =>
@@ -30,6 +31,20 @@ const FIXTURE_STDIO = [
 ];
 const BRIDGED = ['--stdio', FIXTURE_STDIO.join(' '), '--logLevel', 'none', '--outputTransport'];
 
+// As the tests of this repository have them.
+const PYTHON_1 = pip('1', { mcp: '1.29.0', fastmcp: '3.4.5' });
+const PYTHON_2 = pip('2', { mcp: '2.3.0' });
+const python = (library) =>
+  Object.fromEntries(
+    ['http', 'sse', 'stdio'].map((transport) => [
+      transport,
+      ({ folder, scripts, port }) => ({
+        command: `${folder}/bin/python`,
+        args: [`${scripts}/servers/python.py`, library, transport, String(port)],
+      }),
+    ]),
+  );
+
 export const SERVERS = [
   {
     name: 'TypeScript SDK v1',
@@ -41,6 +56,54 @@ export const SERVERS = [
     sse: sdk1('sse'),
     stdio: sdk1('stdio'),
     core: true,
+  },
+  {
+    name: 'TypeScript SDK v1',
+    version: '1.17.5',
+    speaks: 'legacy up to 2025-06-18',
+    install: npm('sdk-1.17.5', { [SDK_1]: '1.17.5' }),
+    http: sdk1('http'),
+    stdio: sdk1('stdio'),
+    core: true,
+  },
+  {
+    name: 'TypeScript SDK v1',
+    version: '1.12.3',
+    speaks: 'legacy up to 2025-03-26',
+    install: npm('sdk-1.12.3', { [SDK_1]: '1.12.3' }),
+    http: sdk1('http'),
+    stdio: sdk1('stdio'),
+    lacks: { question: NO_QUESTIONS },
+    core: true,
+  },
+  {
+    name: 'TypeScript SDK v1',
+    version: '1.9.0',
+    speaks: '2024-11-05',
+    install: npm('sdk-1.9.0', { [SDK_1]: '1.9.0', eventsource: '3.0.7' }),
+    sse: sdk1('sse'),
+    stdio: sdk1('stdio'),
+    lacks: { question: NO_QUESTIONS },
+    core: true,
+  },
+  {
+    name: 'TypeScript SDK v1',
+    version: '1.4.1',
+    speaks: '2024-11-05',
+    install: npm('sdk-1.4.1', { [SDK_1]: '1.4.1', eventsource: '3.0.7' }),
+    sse: sdk1('sse'),
+    stdio: sdk1('stdio'),
+    lacks: { question: NO_QUESTIONS },
+    core: true,
+  },
+  {
+    name: 'TypeScript SDK v2',
+    version: '2.4.0',
+    speaks: 'both',
+    install: own,
+    packages: ['@modelcontextprotocol/server'],
+    http: sdk2('http', 'stateless'),
+    stdio: sdk2('stdio', 'serve'),
   },
   {
     name: 'TypeScript SDK v2, modern only',
@@ -60,6 +123,13 @@ export const SERVERS = [
     http: ({ scripts, port }) => node(`${scripts}/servers/fastmcp.mjs`, 'httpStream', String(port)),
     sse: ({ scripts, port }) => node(`${scripts}/servers/fastmcp.mjs`, 'httpStream', String(port)),
     stdio: ({ scripts }) => node(`${scripts}/servers/fastmcp.mjs`, 'stdio'),
+    limits: [
+      {
+        steps: ['change'],
+        at: /stdio modern/,
+        why: 'the gateway gives a process of its own to a call in which the server may ask; this server tells only sessions that have subscribed, and the subscription is in another process',
+      },
+    ],
     core: true,
   },
   {
@@ -96,6 +166,13 @@ export const SERVERS = [
       ),
     sse: ({ folder, port }) =>
       node(`${folder}/node_modules/supergateway/dist/index.js`, ...BRIDGED, 'sse', '--port', String(port)),
+    limits: [
+      {
+        steps: ['question'],
+        at: /sse modern/,
+        why: 'its SSE side sends what the server says to all who are connected; a session of the gateway that has no call in flight is asked too, and refuses first',
+      },
+    ],
     core: true,
   },
   {
@@ -182,10 +259,47 @@ export const SERVERS = [
     http: ({ scripts, port }) => node(`${scripts}/servers/mcp-handler.mjs`, String(port)),
     lacks: { change: 'its handlers are made for each request and cannot tell others of changes' },
   },
+  {
+    name: 'Python SDK',
+    version: '1.29.0',
+    speaks: 'legacy',
+    install: PYTHON_1,
+    ...python('mcp1'),
+    limits: [
+      {
+        steps: ['change'],
+        at: /modern/,
+        why: 'it does not declare its subscriptions, so the gateway promises none to a modern client',
+      },
+    ],
+    core: true,
+  },
+  {
+    name: 'Python SDK',
+    version: '2.3.0',
+    speaks: 'both',
+    install: PYTHON_2,
+    ...python('mcp2'),
+    core: true,
+  },
+  {
+    name: 'Python FastMCP',
+    version: '3.4.5',
+    speaks: 'legacy; Python SDK 1.29.0',
+    install: PYTHON_1,
+    ...python('fastmcp'),
+    lacks: { change: 'it has no subscriptions to resources' },
+    core: true,
+  },
+  {
+    name: 'Python FastMCP',
+    version: '4.2.3',
+    speaks: 'both; Python SDK 2.3.0',
+    install: pip('fastmcp-4', { fastmcp: '4.2.3', mcp: '2.3.0' }),
+    ...python('fastmcp'),
+    lacks: { change: 'it has no subscriptions to resources' },
+  },
 ];
-
-/** Servers that people use, by other authors, as they are started over stdio. */
-export const REFERENCES = [];
 
 const named = (name, version) =>
   SERVERS.find((server) => server.name === name && (version ?? server.version) === server.version);
@@ -196,4 +310,7 @@ const LEGACY = named('TypeScript SDK v1', '1.32.2');
 export const PLACES = [
   { place: 'legacy server', server: LEGACY, transport: 'http' },
   { place: 'modern server', server: MODERN, transport: 'http' },
+  { place: 'legacy server on stdio', server: LEGACY, transport: 'stdio' },
+  { place: 'modern server on stdio', server: MODERN, transport: 'stdio' },
+  { place: 'legacy server on HTTP+SSE', server: LEGACY, transport: 'sse' },
 ];

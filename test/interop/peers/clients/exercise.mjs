@@ -57,9 +57,9 @@ export async function failure(call) {
   }
 }
 
-/** The answer to a form: each of its members is `Ada`. */
+/** The answer to a form: each member that is required is `Ada`. */
 export function filled(schema) {
-  return Object.fromEntries(Object.keys(schema?.properties ?? {}).map((key) => [key, 'Ada']));
+  return Object.fromEntries((schema?.required ?? []).map((key) => [key, 'Ada']));
 }
 
 /** Calls `act` until `seen()` gives something: a stream that changes are told on may open a moment later. */

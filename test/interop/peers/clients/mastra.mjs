@@ -4,7 +4,13 @@ import { exercise, failure, filled, text, until, url } from './exercise.mjs';
 
 const mcp = new MCPClient({
   id: 'interop',
-  servers: { interop: { url: new URL(url), enableProgressTracking: true } },
+  servers: {
+    interop: {
+      url: new URL(url),
+      enableProgressTracking: true,
+      inputRequests: async ({ params }) => ({ action: 'accept', content: filled(params.requestedSchema) }),
+    },
+  },
 });
 let tools;
 const call = async ({ tool, args }) => {
@@ -17,10 +23,6 @@ const call = async ({ tool, args }) => {
 await exercise(
   {
     async connect() {
-      await mcp.elicitation.onRequest('interop', async ({ requestedSchema }) => ({
-        action: 'accept',
-        content: filled(requestedSchema),
-      }));
       tools = await mcp.listTools();
     },
     list: async () => Object.keys(await mcp.listTools()).map((name) => name.replace(/^interop_/, '')),
