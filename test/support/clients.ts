@@ -71,7 +71,8 @@ async function pages(list: (params: Loose) => Promise<Loose>, member: string): P
   return all;
 }
 
-function wrap(kind: ClientKind, sdk: Loose, transport: Loose): Omit<TestClient, 'callTool' | 'era'> {
+/** The SDK's client in the vocabulary of {@link TestClient}, as far as all lines have it in common. */
+export function wrap(kind: ClientKind, sdk: Loose, transport: Loose): Omit<TestClient, 'callTool' | 'era'> {
   const logs: Loose[] = [];
   const notifications: { method: string; params: Loose }[] = [];
   const errors: Error[] = [];

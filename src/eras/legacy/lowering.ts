@@ -80,9 +80,14 @@ const QUESTIONS: Readonly<Record<string, Lower | undefined>> = {
     return lowered === undefined ? new Map() : new Map([['messages', lowered]]);
   },
   'elicitation/create': (bytes, params, features) => {
-    const schema = features.urlElicitation ? undefined : getMember(bytes, params, 'requestedSchema');
+    const edits: PendingEdits = new Map();
+    if (features.urlElicitation) return edits;
+    // There were forms alone, and no word for them.
+    edits.set('mode', undefined);
+    const schema = getMember(bytes, params, 'requestedSchema');
     const lowered = schema === undefined ? undefined : lowerForm(bytes, schema);
-    return lowered === undefined ? new Map() : new Map([['requestedSchema', lowered]]);
+    if (lowered !== undefined) edits.set('requestedSchema', lowered);
+    return edits;
   },
 };
 
