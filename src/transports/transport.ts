@@ -27,6 +27,8 @@ export interface Transmission {
  * their own act as if they had them, so that the eras need to know of one form only.
  */
 export interface Transport {
+  /** A session that is gone is told by the status 404, and nothing that the backend says can mean the same. */
+  readonly knowsLosses?: boolean;
   /**
    * Sends one request.
    * @param headers name and value in turn, names in lower case

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Loose, until } from '../support/net.js';
-import { type LegacySession, legacy, modern } from '../support/raw.js';
+import { type LegacySession, legacy, modern, openModern } from '../support/raw.js';
 import { isAlive, startRig, textOf } from './rig.js';
 
 const backend = { era: 'legacy' };
@@ -59,6 +59,37 @@ test('a server that does not come up is told of with its exit code, and is not s
   expect(answers.at(-1)?.json.error.message).toMatch(/it is not started again for \d\.\d s$/);
   expect(started().length).toBeLessThan(6);
   expect(logged('ended by itself')[0]?.stderr).toEqual(['cannot find the configuration']);
+});
+
+test('many who come at once and in vain count as one try', async () => {
+  const { url, started } = await startRig({ backend, server: { exitAt: { initialize: 1 } } });
+  await Promise.all(Array.from({ length: 8 }, () => legacy(url)));
+  expect((await legacy(url)).initialize.json.error.message).toContain('it exited with code 1');
+  // Of the second try at the latest.
+  expect((await legacy(url)).initialize.json.error.message).toMatch(/\(\d times in a row\); .* for 0\.\d s$/);
+  expect(started().length).toBeLessThanOrEqual(10);
+});
+
+test('a process that has already told something of a request takes that along, and it is not sent again', async () => {
+  const { url, running, received } = await startRig({
+    backend: { era: 'modern' },
+    server: { era: 'modern' },
+  });
+  await modern(url, 'tools/call', { name: 'slow', arguments: { ms: 1_100 } });
+  const filter = { notifications: { toolsListChanged: true } };
+  const stream = await openModern(url, 'subscriptions/listen', filter);
+  await stream.next();
+  for (const pid of running()) process.kill(pid, 'SIGKILL');
+  await stream.done;
+  expect(received('subscriptions/listen')).toHaveLength(1);
+});
+
+test('a tool that speaks of a session of its own does not cost the process', async () => {
+  const { url, started } = await startRig({ backend });
+  const session = await legacy(url);
+  expect((await call(session, 'sessionExpired')).json.error.message).toBe('Session expired');
+  expect(textOf((await call(session, 'pid')).json)).toBe(String(started()[0]));
+  expect(started()).toHaveLength(1);
 });
 
 test('a server that comes up later is found by the calls after that', async () => {

@@ -120,6 +120,9 @@ const TOOLS = {
     raw: (message) => send({ ...message, id: String(message.id) }),
     ...text('as a string'),
   }),
+  sessionExpired: () => ({
+    raw: ({ id }) => send({ id, error: { code: -32000, message: 'Session expired' } }),
+  }),
   nullId: () => ({ raw: () => send({ id: null, error: { code: -32600, message: 'who asks?' } }) }),
   twice: () => ({
     raw(message) {
@@ -151,9 +154,14 @@ const TOOLS = {
     notify('notifications/message', { level: 'info', data });
     return text('logged');
   },
-  flood({ count }) {
-    for (let i = 0; i < count; i++)
-      notify('notifications/message', { level: 'info', data: `${i} ${'y'.repeat(1000)}` });
+  // Writes as fast as it is read.
+  async flood({ count }) {
+    for (let i = 0; i < count; i++) {
+      const params = { level: 'info', data: `${i} ${'y'.repeat(1000)}` };
+      const line = `${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params })}\n`;
+      if (!process.stdout.write(line)) await new Promise((resolve) => process.stdout.once('drain', resolve));
+      if (i % 1000 === 999) journal({ flooded: i + 1 });
+    }
     return text('flooded');
   },
   async ask({ method, params }) {

@@ -111,6 +111,8 @@ test('changes of lists are told to all, updates of resources to those who subscr
   expect(received('resources/unsubscribe')).toEqual([]);
   await sessions[1]?.request('resources/unsubscribe', { uri: 'file:///both' });
   expect(received('resources/unsubscribe')).toHaveLength(1);
+  await sessions[0]?.delete();
+  await until(() => received('resources/unsubscribe').length === 2, 'the end of the last subscription');
 });
 
 test('a server that refuses or never answers is told of to all who wait, and has no process left', async () => {

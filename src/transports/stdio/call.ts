@@ -1,6 +1,6 @@
 import type { RequestId } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../catch-up.js';
-import type { TransportError } from '../errors.js';
+import { TransportError } from '../errors.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { AnswerSink, Transmission } from '../transport.js';
 import { INITIALIZE, type RequestFacts } from './messages.js';
@@ -103,6 +103,8 @@ export class Call implements Transmission, Recipient {
   fail(error: TransportError): void {
     if (this.#over) return;
     this.#over = true;
-    this.#sink.onError(error);
+    // What has been told would be told once more if the request were sent again.
+    const broken = this.#begun && error.failure === 'unanswered';
+    this.#sink.onError(broken ? new TransportError('broken', error.message) : error);
   }
 }

@@ -50,6 +50,8 @@ export class Child {
   readonly #child: ChildProcess | undefined;
   readonly #queue: Outgoing[] = [];
   #blocked = false;
+  #held = false;
+  #lines: LineReader | undefined;
   #gone = false;
   #stopping: Promise<void> | undefined;
   #reason: string | undefined;
@@ -87,6 +89,7 @@ export class Child {
    */
   write(body: Rope, onWritten?: () => void): () => boolean {
     const outgoing = { body, onWritten };
+    if (this.#gone) return () => true;
     this.#queue.push(outgoing);
     this.#flush();
     return () => {
@@ -98,8 +101,17 @@ export class Child {
 
   /** Stops or goes on reading what the process writes. */
   hold(held: boolean): void {
-    if (held) this.#child?.stdout?.pause();
-    else this.#child?.stdout?.resume();
+    this.#held = held;
+    if (held) {
+      this.#lines?.pause();
+      this.#child?.stdout?.pause();
+      return;
+    }
+    this.#lines?.resume();
+    // What was read before may have brought on the next pause.
+    if (this.#held) return;
+    this.#child?.stdout?.resume();
+    if (this.#reason !== undefined) this.#endSoon();
   }
 
   /** Ends the process and all that it has started, within a few seconds; never throws. */
@@ -133,6 +145,7 @@ export class Child {
       onLine: (line) => this.#gone || this.#handlers.onLine(line),
       onOversized: (line) => this.#gone || this.#handlers.onOversized(line),
     });
+    this.#lines = lines;
     stdout.on('data', (chunk: Buffer) => lines.push(chunk));
     stdout.once('end', () => {
       lines.end();
@@ -157,8 +170,7 @@ export class Child {
     child.once('exit', (code, signal) => {
       this.#reason = signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`;
       this.#onExited();
-      // Whatever it has started may still hold the streams open.
-      setTimeout(() => this.#end(), LAST_OUTPUT_MS).unref();
+      this.#endSoon();
       void this.#sweep(pid);
     });
     child.once('close', () => this.#end());
@@ -201,6 +213,13 @@ export class Child {
     void this.stop();
   }
 
+  /** Whatever it has started may hold the streams open for ever; what it has written itself is read to its end. */
+  #endSoon(): void {
+    setTimeout(() => {
+      if (!this.#held) this.#end();
+    }, LAST_OUTPUT_MS).unref();
+  }
+
   #end(): void {
     this.#finish(this.#reason ?? 'it is gone', true);
   }
@@ -216,7 +235,7 @@ export class Child {
   async #stop(): Promise<void> {
     const pid = this.#child?.pid;
     if (pid === undefined) return;
-    this.#child?.stdout?.resume();
+    this.hold(false);
     this.#child?.stdin?.end();
     if (!(await within(END_MS, this.#exited))) {
       signalGroup(pid, 'SIGTERM');

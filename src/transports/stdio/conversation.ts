@@ -27,10 +27,13 @@ export interface ConversationOptions<R extends Routing> {
   readonly routing: (talk: Talk) => R;
   readonly log: ChildLog;
   readonly onQuirk: (what: string) => void;
-  /** It has answered something for the first time. */
-  readonly onProved: () => void;
-  /** The process is gone, or never said anything, though nobody wanted that; told once. */
-  readonly onGone: (reason: string) => void;
+  /** It has answered something else than the handshake for the first time. */
+  readonly onUseful: () => void;
+  /**
+   * The process is gone, or never said anything, though nobody wanted that; told once.
+   * @param failed it was of no use, and that for no reason that is known
+   */
+  readonly onGone: (reason: string, failed: boolean) => void;
   /** It refused the handshake for which it was started. */
   readonly onRefused: (reason: string) => void;
 }
@@ -44,8 +47,9 @@ const ENDED = 'it has just ended';
 export class Conversation<R extends Routing = Routing> implements CallOwner, Talk {
   readonly routing: R;
   readonly calls = new Map<string, Call>();
-  /** When it first answered something, so that it can be started and works. */
+  /** When it first answered something. */
   #provedAt: number | undefined;
+  #useful = false;
   readonly #options: ConversationOptions<R>;
   readonly #child: Child;
   /** Messages without a response that are on their way. */
@@ -68,10 +72,6 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
       onGone: (reason, started) => this.#onGone(reason, started),
     });
     options.log.started(this.#child.pid);
-  }
-
-  get proved(): boolean {
-    return this.#provedAt !== undefined;
   }
 
   /** Nothing can be said any more. */
@@ -152,7 +152,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
 
   /** Nobody waits any longer for the first word of the process. */
   giveUp(): void {
-    if (!this.proved) this.#options.onGone('it did not answer in time');
+    if (this.#provedAt === undefined) this.#options.onGone('it did not answer in time', true);
   }
 
   /** The process refused what it was started for, and is of no use. */
@@ -161,6 +161,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   }
 
   lags(recipient: Recipient, catchUp: CatchUp): void {
+    if (recipient.lags) return;
     recipient.lags = true;
     // Others who are spoken to on the same channel are not held up.
     if (this.calls.size <= 1 && !this.routing.renumbers) {
@@ -228,8 +229,11 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
     if (call === undefined) return;
     this.calls.delete(call.key);
     this.#usedAt = performance.now();
-    if (!this.proved) this.#options.onProved();
     this.#provedAt ??= this.#usedAt;
+    if (!this.#useful && !call.isHandshake) {
+      this.#useful = true;
+      this.#options.onUseful();
+    }
     const { renumbers } = this.routing;
     call.answer(renumbers ? withId(frame, call.id, call.method === LISTEN) : frame.bytes, frame.type);
     if (call.isHandshake && call.session !== undefined && frame.type === 'error') this.dismiss();
@@ -254,8 +258,10 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
     // What may be sent twice is, but not to a process that ends on account of it.
     const failure = steady ? 'unanswered' : started ? 'broken' : 'unreachable';
     this.#fault = new TransportError(failure, reason);
+    // One that has taken part in the handshake may have ended on account of what it was asked then.
+    const failed = !this.#useful && (this.#provedAt === undefined || this.calls.size === 0);
     // Its place is given up before anybody is told, and may ask again at once.
-    this.#options.onGone(reason);
+    this.#options.onGone(reason, failed);
     this.#end(this.#fault);
   }
 

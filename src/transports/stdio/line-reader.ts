@@ -28,6 +28,9 @@ export class LineReader {
   #length = 0;
   /** Of a line that is too long. */
   #head: Buffer | undefined;
+  #paused = false;
+  /** What came and was not looked at before the pause. */
+  #rest: Buffer | undefined;
   #tail: Buffer = NOTHING;
 
   /** @param limit greatest length of a line in bytes */
@@ -38,14 +41,31 @@ export class LineReader {
 
   push(chunk: Buffer): void {
     let start = 0;
-    for (;;) {
+    while (!this.#paused) {
       const end = chunk.indexOf(LINE_FEED, start);
-      if (end === -1) break;
+      if (end === -1) {
+        if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start));
+        return;
+      }
       this.#keep(start === end ? NOTHING : chunk.subarray(start, end));
       this.#finish();
       start = end + 1;
     }
-    if (start < chunk.length) this.#keep(start === 0 ? chunk : chunk.subarray(start));
+    if (start === chunk.length) return;
+    const left = chunk.subarray(start);
+    this.#rest = this.#rest === undefined ? left : Buffer.concat([this.#rest, left]);
+  }
+
+  /** No further line is handed on until {@link LineReader.resume}, also of what has come already. */
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    const rest = this.#rest;
+    this.#rest = undefined;
+    if (rest !== undefined) this.push(rest);
   }
 
   /** No more bytes come: what is left is a line, though its end is missing. */

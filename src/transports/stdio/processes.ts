@@ -43,15 +43,16 @@ export class Processes {
     if (!limit.take()) {
       throw new TransportError('unreachable', `limit of ${limit.max} processes reached (limits.processes)`);
     }
+    const startedAt = performance.now();
     const conversation: Conversation<R> = new Conversation({
       command,
       routing,
       lineBytes: resultBytes,
       log: new ChildLog(log, this.#noisy),
       onQuirk: (what) => onQuirk?.(what),
-      onProved: () => this.#restarts.worked(),
-      onGone: (reason) => {
-        if (!conversation.proved) this.#restarts.failed(reason);
+      onUseful: () => this.#restarts.worked(),
+      onGone: (reason, failed) => {
+        if (failed) this.#restarts.failed(reason, startedAt);
         onOver();
         this.#end(conversation, reason);
       },

@@ -2,21 +2,28 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
 /**
- * How soon a server is started again that ends, or says nothing, before it has answered anything: at once after the
- * first time, which may be an accident, then with growing pauses, in which everybody is told at once why.
+ * How soon a server is started again that ends, or says nothing, before it has been of any use: at once after the first
+ * time, which may be an accident, then with growing pauses, in which everybody is told at once why.
  */
 export class Restarts {
   #failures = 0;
+  #failedAt = Number.NEGATIVE_INFINITY;
   #reason = '';
   #until = 0;
 
-  /** A process ended without ever having answered. */
-  failed(reason: string): void {
+  /**
+   * A process was of no use.
+   * @param startedAt of those that were started before the last failure, the first one has told all that they can tell
+   */
+  failed(reason: string, startedAt: number): void {
+    if (startedAt < this.#failedAt) return;
+    const now = performance.now();
+    this.#failedAt = now;
     this.#failures++;
     this.#reason = reason;
     if (this.#failures === 1) return;
     const pause = FIRST_PAUSE_MS * 2 ** Math.min(this.#failures - 2, 10);
-    this.#until = performance.now() + Math.min(pause, LONGEST_PAUSE_MS);
+    this.#until = now + Math.min(pause, LONGEST_PAUSE_MS);
   }
 
   worked(): void {

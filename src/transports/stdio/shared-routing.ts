@@ -40,9 +40,12 @@ export class SharedRouting implements Routing {
     return session;
   }
 
-  leave(session: StdioSession): void {
+  /** @returns what nobody is subscribed to any more */
+  leave(session: StdioSession): string[] {
+    const uris = [...(this.#sessions.get(session) ?? [])];
     this.#sessions.delete(session);
     session.end();
+    return uris.filter((uri) => !this.#isWatched(uri));
   }
 
   onRequest(frame: RequestFrame): void {
@@ -72,14 +75,18 @@ export class SharedRouting implements Routing {
    */
   note(session: StdioSession, frame: RequestFrame): boolean {
     const uris = this.#sessions.get(session);
-    const uri = paramOf(frame, 'uri');
-    if (uris === undefined || uri === undefined) return true;
-    if (frame.method === 'resources/subscribe') uris.add(String(JSON.parse(uri)));
-    else if (frame.method === 'resources/unsubscribe') {
-      uris.delete(String(JSON.parse(uri)));
-      for (const others of this.#sessions.values()) if (others.has(String(JSON.parse(uri)))) return false;
-    }
-    return true;
+    const text = paramOf(frame, 'uri');
+    if (uris === undefined || text === undefined) return true;
+    const uri = String(JSON.parse(text));
+    if (frame.method === 'resources/subscribe') uris.add(uri);
+    if (frame.method !== 'resources/unsubscribe') return true;
+    uris.delete(uri);
+    return !this.#isWatched(uri);
+  }
+
+  #isWatched(uri: string): boolean {
+    for (const uris of this.#sessions.values()) if (uris.has(uri)) return true;
+    return false;
   }
 
   #onProgress(frame: NotificationFrame): void {

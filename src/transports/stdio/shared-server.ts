@@ -86,9 +86,20 @@ export class SharedServer implements CallOwner {
     return undefined;
   }
 
+  /** A session is over: the server need not tell any more of what it alone had subscribed to. */
+  leave(session: StdioSession): void {
+    for (const uri of this.conversation.routing.leave(session)) {
+      const params = `{"uri":${JSON.stringify(uri)}}`;
+      const frame = parseFrame(
+        Buffer.from(`{"jsonrpc":"2.0","id":0,"method":"resources/unsubscribe","params":${params}}`),
+      );
+      this.conversation.request(frame as RequestFrame, NOBODY, session);
+    }
+  }
+
   /** A caller does not wait for its handshake any longer. */
   abandoned(call: Call): void {
-    if (call.session !== undefined && call.isHandshake) this.conversation.routing.leave(call.session);
+    if (call.session !== undefined && call.isHandshake) this.leave(call.session);
     if (this.#waiting.delete(call) && this.#waiting.size === 0) this.conversation.giveUp();
   }
 

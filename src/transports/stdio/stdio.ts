@@ -5,6 +5,7 @@ import type { AnswerSink, Transmission, Transport } from '../transport.js';
 import type { Conversation } from './conversation.js';
 import { answerLater, failLater } from './later.js';
 import { INITIALIZE, paramOf } from './messages.js';
+import { ProcessLimit } from './process-limit.js';
 import { Processes, type ProcessesOptions } from './processes.js';
 import { OwnRouting } from './routing.js';
 import type { StdioSession } from './session.js';
@@ -42,6 +43,7 @@ const LOOK_EVERY_MS = 5_000;
  * gone its id is not known any more. Requests without a session go to one process that all callers share.
  */
 export class StdioTransport implements Transport {
+  readonly knowsLosses = true;
   readonly #options: StdioOptions;
   readonly #processes: Processes;
   readonly #places = new Map<string, Place>();
@@ -86,7 +88,8 @@ export class StdioTransport implements Transport {
   }
 
   sibling(): Transport {
-    const processes = new Processes(this.#options);
+    // One at a time, and beside the others: it is gone before it could take a place from them.
+    const processes = new Processes({ ...this.#options, limit: new ProcessLimit(1) });
     this.#siblings.add(processes);
     return new SiblingTransport(processes, () => this.#siblings.delete(processes));
   }
@@ -140,7 +143,7 @@ export class StdioTransport implements Transport {
       session,
       request: (asked, to) => server.request(asked, to, session),
       post: (message, to) => server.post(message, to, session) ?? answerLater(to, 202, ''),
-      end: () => server.conversation.routing.leave(session),
+      end: () => server.leave(session),
     });
     return sent;
   }
