@@ -52,10 +52,15 @@ export interface ConfiguredLoss {
 /** Tells a lost session from all other refusals. */
 export class LossTable {
   readonly #configured: readonly ConfiguredLoss[];
+  readonly #statusAlone: boolean;
 
-  /** @param configured answers that mean it on this route, beside those that are known to */
-  constructor(configured: readonly ConfiguredLoss[] = []) {
+  /**
+   * @param configured answers that mean it on this route, beside those that are known to
+   * @param statusAlone the transport knows of every loss, and tells it by the status 404
+   */
+  constructor(configured: readonly ConfiguredLoss[] = [], statusAlone = false) {
     this.#configured = configured;
+    this.#statusAlone = statusAlone;
   }
 
   /**
@@ -66,6 +71,7 @@ export class LossTable {
   saysLost(reply: RpcReply, sessionId: string | undefined): boolean {
     if (reply.kind === 'failed') return false;
     const { status } = reply;
+    if (this.#statusAlone) return status === 404;
     if (sessionId === undefined) return WANTS_SESSION.has(status) && SESSION.test(textOfRefusal(reply));
     if (reply.kind === 'no-answer') {
       const text = reply.text.slice(0, MAX_CHARS);
