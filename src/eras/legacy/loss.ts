@@ -22,6 +22,8 @@ const SESSION_GONE_ALONE =
  */
 const KNOWN_RULES: readonly LossRule[] = [
   { status: 404, message: ANY },
+  // Where there was an endpoint there is none for POST any more: the server makes way for one of another transport.
+  { status: 405, message: ANY },
   // Every server that was copied from the SDK's example, server-everything among them.
   { status: 400, message: SESSION },
   { status: 409, message: ANY },
@@ -72,7 +74,8 @@ export class LossTable {
     if (reply.kind === 'failed') return false;
     const { status } = reply;
     if (this.#statusAlone) return status === 404;
-    if (sessionId === undefined) return WANTS_SESSION.has(status) && SESSION.test(textOfRefusal(reply));
+    if (sessionId === undefined)
+      return status === 405 || (WANTS_SESSION.has(status) && SESSION.test(textOfRefusal(reply)));
     if (reply.kind === 'no-answer') {
       const text = reply.text.slice(0, MAX_CHARS);
       return status >= 400 && (isKnown(status, text) || this.#isConfigured(status, text));

@@ -42,6 +42,7 @@ export class Opening implements AnswerSink, Transmission {
   readonly #sink: AnswerSink;
   #transmission: Transmission | undefined;
   #over = false;
+  #status = 0;
   /** How the POST was refused. */
   #refusal: Refusal | undefined;
   /** Why there was no event stream where one was expected. */
@@ -71,15 +72,17 @@ export class Opening implements AnswerSink, Transmission {
 
   onHead(status: number, headers: ResponseHeaders): void {
     if (isRefusal(status)) this.#refusal = { status, headers, message: undefined };
-    else {
-      if (status < 300) this.#ways.find('streamable-http');
-      this.#sink.onHead(status, headers);
-    }
+    else this.#sink.onHead(status, headers);
+    this.#status = status;
   }
 
   onMessage(bytes: Buffer, eventId: string | undefined): void {
-    if (this.#refusal === undefined) this.#sink.onMessage(bytes, eventId);
-    else this.#refusal.message ??= bytes;
+    if (this.#refusal !== undefined) {
+      this.#refusal.message ??= bytes;
+      return;
+    }
+    if (this.#status < 300) this.#ways.find('streamable-http');
+    this.#sink.onMessage(bytes, eventId);
   }
 
   onPriming(eventId: string): void {
