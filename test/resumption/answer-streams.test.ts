@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sleep, until } from '../support/net.js';
-import { legacy } from '../support/raw.js';
+import { legacy, open } from '../support/raw.js';
 import { begin, lastIdOf, type ResumptionRig, resume, said, startResumption } from './rig.js';
 
 describe.each(['LL', 'LM'] as const)('%s: the stream that answers a call', (cell) => {
@@ -241,6 +241,33 @@ describe.each(['LL', 'LM'] as const)('%s: a client of an older revision', (cell)
       const get = await resume(session, 'anything');
       expect(get.status).toBe(200);
       get.abort();
+    } finally {
+      await rig.close();
+    }
+  });
+});
+
+describe.each(['LL', 'LM'] as const)('%s: the stream that answers a batch', (cell) => {
+  test('is taken up with the answers that are still to come', async () => {
+    const rig = await startResumption(cell, { version: '2025-03-26' });
+    try {
+      const session = await rig.session();
+      const one = { name: 'slow', arguments: {}, _meta: { progressToken: 'p' } };
+      const batch = [1, 2].map((id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: one }));
+      const opening = open(rig.gateway.url(), { headers: session.headers, body: batch });
+      await until(() => rig.calls.length === 2, 'both calls');
+      rig.calls[0]?.progress(1);
+      const stream = await opening;
+      await stream.next();
+      stream.abort();
+      rig.calls[0]?.finish('one');
+      rig.calls[1]?.progress(2);
+      const again = await resume(session, lastIdOf(stream));
+      await again.next();
+      rig.calls[1]?.finish('two');
+      const { events } = await again.done;
+      expect(new Set(said(events))).toEqual(new Set([2, 'one', 'two']));
+      expect(events.flatMap(({ json }) => json.id ?? []).sort()).toEqual([1, 2]);
     } finally {
       await rig.close();
     }

@@ -253,7 +253,9 @@ export class LegacyInbound implements Inbound {
     }
     const responses: Rope[] = [];
     const reply: Reply = (_status, message) => {
-      responses.push(message);
+      // On a stream no response has to wait for the others.
+      if (answer.streaming || answer.away) answer.event(message);
+      else responses.push(message);
     };
     await Promise.all(
       batch.items.map((item) => {

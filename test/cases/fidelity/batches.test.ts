@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Cell, type Rig, raw, startCell } from '../../support/cells.js';
 import { until } from '../../support/net.js';
-import { legacy, modernRequest, send } from '../../support/raw.js';
+import { legacy, modernRequest, open, send } from '../../support/raw.js';
 
 const BATCHES = { version: '2025-03-26' };
 const call = (id: unknown, text: string) => ({
@@ -115,6 +115,40 @@ describe.each(['LL', 'LM'] as const)('%s: a batch on a session of 2025-03-26', (
     expect(messages.map(({ params }) => params.progressToken).sort()).toEqual([1, 2]);
     const answers = events.flatMap(({ json }) => (json.result ? [json.id] : []));
     expect(answers.sort()).toEqual([1, 2]);
+    rig.on('tools/call', undefined);
+  });
+
+  test('has each answer as soon as it is there, once it is a stream', async () => {
+    const gates: (() => void)[] = [];
+    rig.on('tools/call', async ({ params, frame, stream, session: own }) => {
+      const events = stream({ 'mcp-session-id': own ?? '' });
+      events.event({
+        jsonrpc: '2.0',
+        method: 'notifications/progress',
+        params: { progressToken: params._meta.progressToken, progress: 1 },
+      });
+      await new Promise<void>((go) => gates.push(go));
+      events.event(frame(rig.result('{"content":[]}')));
+      events.end();
+      return undefined;
+    });
+    const session = await rig.session();
+    const withToken = (id: number) => {
+      const { params, ...rest } = call(id, '');
+      return { ...rest, params: { ...params, _meta: { progressToken: id } } };
+    };
+    const stream = await open(rig.gateway.url(), {
+      headers: session.headers,
+      body: [withToken(1), withToken(2)],
+    });
+    await until(() => gates.length === 2 && stream.events.length === 2, 'the progress of both');
+    gates[0]?.();
+    await until(() => stream.events.length === 3, 'the first answer');
+    expect(stream.events[2]?.json.result).toBeDefined();
+    expect(stream.ended).toBe(false);
+    gates[1]?.();
+    await stream.done;
+    expect(stream.events.flatMap(({ json }) => (json.result ? [json.id] : [])).sort()).toEqual([1, 2]);
     rig.on('tools/call', undefined);
   });
 
