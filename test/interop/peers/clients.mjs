@@ -1,7 +1,7 @@
 // The clients. Each row: what it is and how it is installed; `script` in clients/ and its `mode`; `era` of the requests
 // that it sends through the gateway, where the backend does not decide; `path` below the route; `lacks`, the steps that
 // it has no means for, and `limits`, the steps that fail for a reason that is not the gateway's.
-import { npm, own, pip } from './install.mjs';
+import { go, npm, own, pip } from './install.mjs';
 
 const SDK_1 = '@modelcontextprotocol/sdk';
 // As the tests of this repository have them.
@@ -59,7 +59,6 @@ export const CLIENTS = [
     path: '/sse',
     era: 'legacy',
     lacks: { question: NO_QUESTIONS },
-    core: true,
   },
   {
     name: 'TypeScript SDK v1',
@@ -258,7 +257,6 @@ export const CLIENTS = [
     command: python('python_sdk_2.py'),
     mode: 'legacy',
     era: 'legacy',
-    core: true,
   },
   {
     name: 'Python SDK, auto',
@@ -278,7 +276,6 @@ export const CLIENTS = [
     command: python('python_sdk_2.py'),
     mode: '2026-07-28',
     era: 'modern',
-    core: true,
   },
   {
     name: 'Python FastMCP',
@@ -287,7 +284,6 @@ export const CLIENTS = [
     install: PYTHON_1,
     command: python('fastmcp_client.py'),
     era: 'legacy',
-    core: true,
   },
   {
     name: 'Python FastMCP',
@@ -297,6 +293,34 @@ export const CLIENTS = [
     command: python('fastmcp_client.py'),
     era: 'modern',
     lacks: { change: 'its API subscribes in the legacy era only' },
+  },
+  {
+    name: 'Go SDK',
+    version: '1.8.0',
+    speaks: '2026-07-28, asks first; its own implementation',
+    install: go('go'),
+    command: ({ folder }) => ({ command: `${folder}/bin/client` }),
+    mode: '2026-07-28',
+    era: 'modern',
+  },
+  {
+    name: 'Go SDK, legacy',
+    version: '1.8.0',
+    speaks: '2025-11-25; its own implementation',
+    install: go('go'),
+    command: ({ folder }) => ({ command: `${folder}/bin/client` }),
+    mode: '2025-11-25',
+    era: 'legacy',
+  },
+  {
+    name: 'Go SDK over HTTP+SSE',
+    version: '1.8.0',
+    speaks: '2024-11-05 over HTTP+SSE; its own implementation',
+    install: go('go'),
+    command: ({ folder }) => ({ command: `${folder}/bin/client` }),
+    mode: 'sse2024-11-05',
+    path: '/sse',
+    era: 'legacy',
   },
 ];
 

@@ -1,5 +1,5 @@
 // Installs peers into a cache of this run's own, `.interop` (or ERAGATE_INTEROP_CACHE); what is there is used again.
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { run } from './processes.mjs';
@@ -88,11 +88,11 @@ function sharedEnvironment({ kind, key }) {
 }
 
 function sourcesOf({ key }) {
-  const names = ['go.mod', 'Cargo.toml', 'client.go', 'server.go', 'client.rs', 'server.rs'];
-  return names.flatMap((name) => {
-    const file = join(HERE, key, name);
-    return existsSync(file) ? [readFileSync(file, 'utf8')] : [];
-  });
+  const files = readdirSync(join(HERE, key), { recursive: true, withFileTypes: true });
+  return files
+    .filter((file) => file.isFile())
+    .map((file) => readFileSync(join(file.parentPath, file.name), 'utf8'))
+    .sort();
 }
 
 /** The version of a package of this repository. */

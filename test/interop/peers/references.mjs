@@ -17,7 +17,7 @@ const reference = (name, version) => ({
       `${folder}/node_modules/@modelcontextprotocol/server-${name}/dist/index.js`,
       ...(name === 'filesystem' ? [`${here}/files`] : []),
     ),
-  core: true,
+  core: ['stdio'],
 });
 const pypi = (name, version, args = []) => ({
   name,
@@ -30,7 +30,7 @@ const pypi = (name, version, args = []) => ({
     mcp: '2.3.0',
   }),
   stdio: ({ folder }) => ({ command: `${folder}/bin/${name}`, args }),
-  core: true,
+  core: ['stdio'],
 });
 
 const everything = ({ folder }, transport, env) => ({
@@ -98,7 +98,7 @@ export const REFERENCES = [
       question: { tool: 'trigger-elicitation-request', args: {}, text: 'Ada' },
     },
     lacks: { change: 'its updates come by a clock of its own' },
-    core: true,
+    core: ['stdio'],
   },
   {
     ...pypi('mcp-server-fetch', '2026.10.24', ['--ignore-robots-txt', '--allow-private-ips']),
@@ -142,7 +142,7 @@ export const REFERENCES = [
       call: { tool: 'lint-files', args: { filePaths: [`${here}/files/loud.js`] }, text: 'no-console' },
       error: { tool: 'lint-files', args: { filePaths: [] }, text: 'nvalid' },
     }),
-    core: true,
+    core: ['stdio'],
   },
   {
     name: 'kubernetes-mcp-server',
@@ -160,7 +160,7 @@ export const REFERENCES = [
       call: { tool: 'configuration_view', args: {}, text: 'https://127.0.0.1:6443' },
       error: { tool: 'namespaces_list', args: {}, text: 'refused' },
     },
-    core: true,
+    core: ['stdio'],
   },
   {
     name: 'mcp-server-motherduck',
@@ -176,6 +176,6 @@ export const REFERENCES = [
       call: { tool: 'execute_query', args: { sql: 'SELECT 3 + 4 AS sum' }, text: '7' },
       error: { tool: 'execute_query', args: { sql: 'SELECT nothing' }, text: 'nothing' },
     },
-    core: true,
+    core: ['stdio'],
   },
 ];

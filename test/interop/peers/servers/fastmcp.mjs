@@ -16,7 +16,7 @@ tool('fail', nothing, async () => {
 tool('slow', nothing, async (_args, { reportProgress }) => {
   for (let progress = 1; progress <= 3; progress += 1) {
     await reportProgress({ progress, total: 3 });
-    await delay(20);
+    await delay(50);
   }
   return 'slept';
 });

@@ -19,7 +19,7 @@ const handler = createMcpHandler((server) => {
         method: 'notifications/progress',
         params: { progressToken, progress, total: 3 },
       });
-      await delay(20);
+      await delay(50);
     }
     return say('slept');
   });

@@ -31,7 +31,7 @@ server.tool('slow', {
   async handler(_args, context) {
     for (let progress = 1; progress <= 3; progress += 1) {
       await context.progress?.({ progress, total: 3 });
-      await delay(20);
+      await delay(50);
     }
     return say('slept');
   },

@@ -42,7 +42,7 @@ def fail() -> str:
 async def slow(ctx: Context) -> str:
     for step in range(1, 4):
         await ctx.report_progress(step, 3)
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.05)
     return "slept"
 
 

@@ -23,7 +23,7 @@ tool('fail', undefined, () => ({ ...say('It failed on purpose'), isError: true }
 tool('slow', undefined, async () => {
   for (let step = 1; step <= 3; step += 1) {
     server.progress(step, 3);
-    await delay(20);
+    await delay(50);
   }
   return say('slept');
 });

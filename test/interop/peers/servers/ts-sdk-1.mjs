@@ -29,7 +29,7 @@ function makeServer() {
       const progressToken = meta?.progressToken;
       for (let progress = 1; progress <= 3 && progressToken !== undefined; progress += 1) {
         await tell({ method: 'notifications/progress', params: { progressToken, progress, total: 3 } });
-        await delay(20);
+        await delay(50);
       }
       return say('slept');
     },

@@ -26,7 +26,7 @@ function makeServer() {
         method: 'notifications/progress',
         params: { progressToken, progress, total: 3 },
       });
-      await delay(20);
+      await delay(50);
     }
     return say('slept');
   });

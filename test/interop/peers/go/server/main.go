@@ -42,7 +42,7 @@ func newServer() *mcp.Server {
 			if token := req.Params.GetProgressToken(); token != nil {
 				req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(step), Total: 3})
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond)
 		}
 		return say("slept"), nil, nil
 	})
