@@ -42,6 +42,6 @@ export function createInbounds({
   const legacy = new LegacyInbound(clientSessions);
   return {
     inbounds: [new ModernInbound({ route, ...parking }, { route, ...tasks }), legacy],
-    sse: legacySse ? new SseClients(legacy, clientSessions) : undefined,
+    sse: legacySse ? new SseClients(legacy, clientSessions, sessions.max) : undefined,
   };
 }

@@ -23,7 +23,8 @@ interface SseClient {
   readonly id: string;
   readonly principal: Principal;
   readonly stream: SseStreamAnswer;
-  readonly openedAt: number;
+  /** Ends the stream if no handshake comes. */
+  readonly patience: NodeJS.Timeout;
   /** Of the session behind it; undefined until the handshake is done. */
   token: string | undefined;
   shaking: boolean;
@@ -34,6 +35,8 @@ interface SseClient {
 
 /** Streams on which no handshake has been done yet; the oldest makes way. */
 const MAX_STRANGERS = 1_000;
+/** How long a handshake is waited for. */
+const STRANGER_MS = 60_000;
 /** What a client may leave unread before its messages are refused. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 
@@ -49,9 +52,13 @@ export class SseClients implements SseInbound {
   /** Those without a session, the oldest first. */
   readonly #strangers = new Set<SseClient>();
 
-  constructor(inbound: LegacyInbound, sessions: ClientSessions) {
+  readonly #maxStrangers: number;
+
+  /** @param max sessions that are kept in memory */
+  constructor(inbound: LegacyInbound, sessions: ClientSessions, max: number) {
     this.#inbound = inbound;
     this.#sessions = sessions;
+    this.#maxStrangers = Math.min(max, MAX_STRANGERS);
     this.#finder = new SessionFinder(sessions);
   }
 
@@ -65,14 +72,14 @@ export class SseClients implements SseInbound {
       id: randomUUID(),
       principal,
       stream: answer,
-      openedAt: performance.now(),
+      patience: setTimeout(() => answer.endEmpty(200), STRANGER_MS).unref(),
       token: undefined,
       shaking: false,
       listening: false,
       answers: new Map(),
     };
     const [oldest] = this.#strangers;
-    if (oldest !== undefined && this.#strangers.size >= MAX_STRANGERS) oldest.stream.endEmpty(200);
+    if (oldest !== undefined && this.#strangers.size >= this.#maxStrangers) oldest.stream.endEmpty(200);
     this.#clients.set(client.id, client);
     this.#strangers.add(client);
     answer.announce(`${messagesPath}?sessionId=${client.id}`, () => this.#left(client));
@@ -130,6 +137,7 @@ export class SseClients implements SseInbound {
     client.shaking = true;
     answer.bind(client.stream, true, (token) => {
       client.token = token;
+      clearTimeout(client.patience);
       this.#strangers.delete(client);
     });
     try {
@@ -178,6 +186,7 @@ export class SseClients implements SseInbound {
 
   /** The stream is over, and with it the session. */
   #left(client: SseClient): void {
+    clearTimeout(client.patience);
     this.#clients.delete(client.id);
     this.#strangers.delete(client);
     const session = client.token === undefined ? undefined : this.#sessions.peek(client.token);
