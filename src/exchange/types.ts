@@ -74,6 +74,8 @@ export interface ServerMessage {
 /** A server's request to the client, under the server's own id. */
 export interface Question extends ServerMessage {
   readonly id: RequestId;
+  /** In the neutral form, and outside any request: the name under which the client knows the task that wants to know. */
+  readonly task?: string;
 }
 
 /** The client's answer to a {@link Question}: the JSON text of `result`, or of `error`. */

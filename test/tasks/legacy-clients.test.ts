@@ -251,6 +251,50 @@ describe('what a task asks', () => {
     expect(task.cancels).toBe(0);
   });
 
+  test('is asked on the session’s stream of a client that looks again and again, and does not wait', async () => {
+    const session = await connect({ capabilities: CAPABILITIES });
+    const listening = await session.listen();
+    const { id, task } = await begin(session);
+    const asked = task.ask('name', 'elicitation/create', form('Name?'));
+    const look = () => session.request('tasks/get', { taskId: id });
+    const question = await until(async () => {
+      expect((await look()).json.result.status).toBe('input_required');
+      return listening.events.find(({ json }) => json?.method === 'elicitation/create')?.json;
+    }, 'the question');
+    expect(task.looks).toBeGreaterThan(1);
+    expect(question.params).toEqual({ ...form('Name?'), _meta: { [RELATED]: { taskId: id } } });
+    await look();
+    await session.post({ jsonrpc: '2.0', id: question.id, result: { action: 'decline' } });
+    expect(await asked).toEqual({ action: 'decline' });
+    // The server may go on listing what was answered.
+    void task.ask('name', 'elicitation/create', form('Name?'));
+    await look();
+    const waiting = session.request('tasks/result', { taskId: id });
+    const { looks } = task;
+    await until(() => task.looks > looks + 2, 'some looks');
+    task.complete(text('done'));
+    expect((await waiting).json.result).toMatchObject(text('done'));
+    expect(listening.events.filter(({ json }) => json?.method === 'elicitation/create')).toHaveLength(1);
+    listening.abort();
+  });
+
+  test('is asked of a client once that waits after it has looked', async () => {
+    const session = await connect({ capabilities: CAPABILITIES });
+    const listening = await session.listen();
+    const { id, task } = await begin(session);
+    const asked = task.ask('name', 'elicitation/create', form('Name?'));
+    await session.request('tasks/get', { taskId: id });
+    const stream = await session.open('tasks/result', { taskId: id });
+    const { json: question } = await stream.find(({ json }) => json?.method === 'elicitation/create');
+    for (let n = 0; n < 3; n++) await session.request('tasks/get', { taskId: id });
+    await session.post({ jsonrpc: '2.0', id: question.id, result: { action: 'decline' } });
+    expect(await asked).toEqual({ action: 'decline' });
+    task.complete(text('done'));
+    await stream.done;
+    expect(listening.events).toEqual([]);
+    listening.abort();
+  });
+
   test('of a person that the client cannot ask, is cancelled for the server by the client’s own error', async () => {
     const session = await connect({ capabilities: CAPABILITIES });
     const { id, task } = await begin(session);

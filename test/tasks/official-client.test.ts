@@ -176,8 +176,8 @@ describe('a modern server with the extension', () => {
     });
   });
 
-  test('that asks a modern client', async () => {
-    const client = await tasksOf(rig, 'v2 auto', { action: 'accept', content: { value: 'Ada' } });
+  test.each(KINDS)('that asks client %s', async (kind) => {
+    const client = await tasksOf(rig, kind, { action: 'accept', content: { value: 'Ada' } });
     const { outcome, ...rest } = await client.call('slow', {}, 'require');
     expect(rest.kind).toBe('task');
     expect(outcome).toMatchObject({ status: 'completed', result: text('accept Ada') });

@@ -21,6 +21,7 @@ import { type ReplayRoom, type ReplayStream, readEventId, SessionReplay } from '
 import { undeclared } from './client-capabilities.js';
 import { ClientQuestions } from './client-questions.js';
 import { knowsNotification, lowerQuestion } from './lowering.js';
+import { adaptQuestion } from './questions.js';
 import { featuresFor } from './revisions.js';
 
 /** What the sealed session id holds: all that a process needs to serve a session that it has never seen. */
@@ -210,9 +211,18 @@ export class LegacyClientSession implements ClientSession, Recorder {
    * @throws QuestionRefused
    */
   askOutside(question: Question): Promise<ClientAnswer> {
+    if (question.task !== undefined) return this.#askOfTask(question, question.task);
     const deaf = this.#stream === undefined || this.#stream.away;
     const [call] = deaf ? (this.#inFlight?.values() ?? []) : [];
     return call === undefined ? this.ask(question, this.#stream) : call.ask(question);
+  }
+
+  /** Puts what a task of a server of the other era wants to know to a client that does not wait for its result. */
+  async #askOfTask(asked: Question, task: string): Promise<ClientAnswer> {
+    const { revision, neutralCapabilities } = this.facts;
+    const lacking = undeclared(asked, neutralCapabilities);
+    if (lacking !== undefined) throw new QuestionRefused(`the client did not declare ${lacking}`);
+    return this.ask(adaptQuestion(asked, featuresFor(revision), task).question, this.#stream);
   }
 
   /** Takes the client's answer to a server request; one that nobody waits for is dropped. */

@@ -1,7 +1,6 @@
 import { CODE, ExchangeError, QuestionRefused } from '../../exchange/errors.js';
-import type { Exchange } from '../../exchange/exchange.js';
 import { ownError } from '../../exchange/outcome.js';
-import type { Answer } from '../../exchange/types.js';
+import type { Answer, Channel } from '../../exchange/types.js';
 import {
   getMember,
   type JsonNode,
@@ -73,13 +72,13 @@ export function readInputRequests(
 }
 
 /**
- * Puts a question to the client of an exchange.
+ * Puts a question to a client.
  * @throws InputFailed when it cannot be asked, or gives an answer that the server cannot be given
  */
-export async function askInput(exchange: Exchange, { frame }: InputRequest): Promise<InputResponse> {
+export async function askInput(asker: Pick<Channel, 'ask'>, { frame }: InputRequest): Promise<InputResponse> {
   const { id, method, bytes, params } = frame;
   try {
-    const answer = await exchange.ask({ id, method, bytes, params });
+    const answer = await asker.ask({ id, method, bytes, params });
     if ('result' in answer) return answer;
     const instead = INSTEAD_OF_ERROR[method];
     if (instead === undefined)

@@ -4,12 +4,12 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { type Outcome, ownError, ownResult, type ResultOutcome } from '../../exchange/outcome.js';
 import { isFinal, readTask, type TaskState, taskNotFound } from '../../exchange/tasks.js';
 import type { Caller } from '../../exchange/types.js';
-import { getMember, type ResultFrame, type Rope, scanJson } from '../../jsonrpc/index.js';
+import { getMember, type ResultFrame, type Rope, scanJson, stringOf } from '../../jsonrpc/index.js';
 import { neutralResult } from './codec.js';
 import { KeptResults, type ResultPlace } from './kept-results.js';
 import { subscriptionFailure } from './refusals.js';
 import type { ModernRequests } from './requests.js';
-import { type FinishedTask, type TaskAccess, TaskFollower } from './task-follower.js';
+import { type Asker, type FinishedTask, type TaskAccess, TaskFollower } from './task-follower.js';
 import { type KnownTask, TaskNames, type TaskNamesOptions } from './task-names.js';
 import { callOutcome, completedTask, declaring, requestedTtl } from './task-outcomes.js';
 
@@ -38,6 +38,8 @@ export class SessionTasks {
   readonly #kept: KeptResults;
   readonly #follower: TaskFollower;
   readonly #cancelled = new LRUCache<string, true>({ max: REMEMBERED });
+  /** Tasks that wanted to know something when a client looked at them. */
+  readonly #looked = new LRUCache<string, true>({ max: REMEMBERED });
 
   constructor(
     options: TaskNamesOptions,
@@ -137,16 +139,40 @@ export class SessionTasks {
       if (state !== undefined && isFinal(state.status)) return alreadyOver(state.status);
       await this.#request(caller, 'tasks/cancel', known.id);
       // The answer must say so (2025-11-25, "Task Cancellation"), whenever it comes true.
-      this.#cancelled.set(cancelKey(caller, known.id), true);
+      this.#cancelled.set(keyOf(caller, known.id), true);
       return this.#look(caller, known);
     },
   };
 
   async #look(caller: Caller, known: KnownTask & { kind: 'task' }): Promise<Outcome> {
-    const { bytes, result } = await this.#request(caller, 'tasks/get', known.id);
+    const frame = await this.#request(caller, 'tasks/get', known.id);
+    const { bytes, result } = frame;
     const outcome = this.#taskOutcome(bytes, result, known.name);
     if (this.#isCancelled(caller, known.id)) outcome.edits.set('status', '"cancelled"');
+    else if (stringOf(bytes, getMember(bytes, result, 'status')) === 'input_required')
+      this.#askAside(caller, known, frame);
     return outcome;
+  }
+
+  /**
+   * Some clients look until the task is over, and do not wait for the result by which they would be asked. They are asked on
+   * the session's own stream, once it is seen that they look again and do not wait.
+   */
+  #askAside(caller: Caller, known: KnownTask & { kind: 'task' }, frame: ResultFrame): void {
+    const { session } = caller;
+    const key = keyOf(caller, known.id);
+    if (session?.listening !== true || !this.#looked.has(key)) {
+      this.#looked.set(key, true);
+      return;
+    }
+    const { channel } = session;
+    const asker: Asker = {
+      get reachable() {
+        return session.listening;
+      },
+      ask: (question) => channel.ask({ ...question, task: known.name }),
+    };
+    this.#follower.askAside(asker, this.#access(caller, known.id), frame);
   }
 
   #keptTask(caller: Caller, known: KnownTask & { kind: 'kept' }): Outcome {
@@ -175,12 +201,12 @@ export class SessionTasks {
   }
 
   #isCancelled(caller: Caller, taskId: string): boolean {
-    return this.#cancelled.has(cancelKey(caller, taskId));
+    return this.#cancelled.has(keyOf(caller, taskId));
   }
 
   #access(caller: Caller, taskId: string): TaskAccess {
     return {
-      taskId,
+      key: keyOf(caller, taskId),
       get: () => this.#request(caller, 'tasks/get', taskId),
       update: async (inputResponses) => {
         await this.#request(caller, 'tasks/update', taskId, inputResponses);
@@ -202,7 +228,7 @@ export class SessionTasks {
   }
 }
 
-const cancelKey = ({ principal }: Caller, taskId: string): string => `${principal} ${taskId}`;
+const keyOf = ({ principal }: Caller, taskId: string): string => `${principal} ${taskId}`;
 
 function keptOutcome(task: string, { bytes, node }: ResultOutcome, name: string): ResultOutcome {
   const text = Buffer.from(task);
