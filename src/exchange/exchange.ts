@@ -65,6 +65,8 @@ export class Exchange implements Bagged {
   parked = false;
   /** JSON text of the progress token under which the client follows the call now. */
   progressToken: string | undefined;
+  /** It is carried out on another side of the backend than that which serves the client's session. */
+  visiting = false;
   /** The client takes the handle of a task in place of the result, and whoever keeps its tasks. */
   taskKeeper: TaskKeeper | undefined;
   /** Told when the client is asked something, so that what comes of the request is for it alone. */

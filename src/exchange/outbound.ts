@@ -26,6 +26,7 @@ export interface Outbound {
   /**
    * Carries out one request.
    * @throws ExchangeError for errors that are the gateway's or the network's, not the backend's own answer
+   * @throws OtherSide when the backend carries it out on its side of the other era alone
    * @throws WrongEra when the backend proves to be of the other era and certainly did not run the request
    */
   call(exchange: Exchange): Promise<Outcome>;
@@ -43,6 +44,21 @@ export interface Outbound {
   subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription>;
   /** Ends sessions and connections; never throws. */
   close(): Promise<void>;
+}
+
+/**
+ * The backend refuses on one of its sides what it carries out on the other, and has not begun it. That says nothing of its
+ * era.
+ */
+export class OtherSide extends Error {
+  /** The refusal, for where the other side is not to be had. */
+  readonly otherwise: ErrorOutcome;
+
+  constructor(otherwise: ErrorOutcome) {
+    super(otherwise.message);
+    this.name = 'OtherSide';
+    this.otherwise = otherwise;
+  }
 }
 
 /** The backend refused what one of its era would take: the verdict about it has to be found again. */

@@ -1,4 +1,4 @@
-import { getMember, type JsonNode, scanJson, stringOf, textOf } from '../jsonrpc/index.js';
+import { type ErrorFrame, getMember, type JsonNode, scanJson, stringOf, textOf } from '../jsonrpc/index.js';
 import { CODE } from './errors.js';
 import { type Outcome, ownError } from './outcome.js';
 import { isRecord } from './record.js';
@@ -64,6 +64,14 @@ export function numberOf(bytes: Buffer, node: JsonNode | undefined): number | un
 
 /** Code by which servers say that a client lacks a capability (2026-07-28, "Error Codes"). */
 const MISSING_CAPABILITY = -32021;
+
+/** Whether a server refuses a call because its client takes no handles of tasks ("Capability Negotiation"). */
+export function insistsOnTask({ code, bytes, data }: ErrorFrame): boolean {
+  if (code !== MISSING_CAPABILITY || data?.kind !== 'object') return false;
+  const required = getMember(bytes, data, 'requiredCapabilities');
+  const extensions = required?.kind === 'object' ? getMember(bytes, required, 'extensions') : undefined;
+  return extensions?.kind === 'object' && getMember(bytes, extensions, TASKS_EXTENSION) !== undefined;
+}
 
 /** The client has to say that it knows tasks before it asks for them ("Error Handling" of the extension). */
 export function tasksUndeclared(): Outcome {

@@ -96,6 +96,13 @@ export class Backend {
     return this.#legacyLeg === 'sessions' ? legacy : this.#tryLegacyLeg(caller);
   }
 
+  /** The side that may carry out what the tried one refuses on principle; undefined where it is not to be used. */
+  otherThan(tried: Outbound): Outbound | undefined {
+    const { modern, legacy, leg, pinned } = this.#options;
+    const both = this.#verdict?.era === 'modern' && pinned === undefined && leg === 'auto';
+    return both && tried === legacy ? modern : undefined;
+  }
+
   /** A handler of the backend wanted to ask and could not, on the modern side: others are reached on the legacy one. */
   cannotAskOnModern(): void {
     this.#modernCannotAsk = true;

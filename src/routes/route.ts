@@ -6,7 +6,7 @@ import type { ChangeFilter } from '../exchange/changes.js';
 import { CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { Subscriber, Subscription } from '../exchange/hub.js';
-import { type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
+import { OtherSide, type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
 import { type Outcome, ownError } from '../exchange/outcome.js';
 import type { ResultCache } from '../exchange/result-cache.js';
 import type { RouteService } from '../exchange/route-service.js';
@@ -97,6 +97,7 @@ export class Route implements RouteService, Ticking {
         return await begin(outbound, exchange, work);
       } catch (error) {
         const other = await this.#otherSide(outbound, doubts, error, exchange.caller, exchange.request);
+        exchange.visiting = error instanceof OtherSide;
         return await begin(other, exchange, work);
       }
     } catch (error) {
@@ -235,6 +236,11 @@ export class Route implements RouteService, Ticking {
     request?: ExchangeRequest,
   ): Promise<Outbound> {
     const { backend } = this.#options;
+    if (error instanceof OtherSide) {
+      const other = backend.otherThan(tried);
+      if (other === undefined) throw new ExchangeError(error.otherwise);
+      return other;
+    }
     if (!(error instanceof WrongEra)) throw error;
     const meant = error.otherwise === undefined ? error : new ExchangeError(error.otherwise);
     if (!backend.contradicted(tried.era, doubts)) throw meant;

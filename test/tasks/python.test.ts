@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Rig, startRig } from '../questions/rig.js';
+import { startGateway } from '../support/gateway.js';
 import { type Loose, until } from '../support/net.js';
 import { hasPython, PYTHON_NEEDED, startPythonTasks } from '../support/peers/index.js';
 import { legacy, type ModernOptions, modern } from '../support/raw.js';
@@ -63,6 +64,15 @@ describe.skipIf(!hasPython)(`FastMCP with its extension of tasks${PYTHON_NEEDED}
       const { error } = await call('tools/call', { name: 'crunch', arguments: { dataset: 'x' } }, {});
       expect(error.code).toBe(-32021);
     });
+  });
+
+  test('and a legacy client that is served on its legacy side, which has none', async () => {
+    const gateway = await startGateway({ '/mcp': rig.peer.url });
+    const session = await legacy(gateway.url());
+    expect(session.initialize.json.result.capabilities.tasks).toBeUndefined();
+    const { json } = await session.request('tools/call', { name: 'crunch', arguments: { dataset: 'x' } });
+    await gateway.close();
+    expect(json.result).toMatchObject(text('crunched x'));
   });
 
   describe('and a legacy client', () => {

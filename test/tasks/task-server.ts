@@ -45,7 +45,7 @@ const tool = (name: string, more: Loose = {}) => ({
 const OUTPUT = { outputSchema: { type: 'array', items: { type: 'number' } } };
 
 const declares = ({ params }: Step): boolean =>
-  params._meta['io.modelcontextprotocol/clientCapabilities'].extensions?.[EXTENSION] !== undefined;
+  params._meta?.['io.modelcontextprotocol/clientCapabilities']?.extensions?.[EXTENSION] !== undefined;
 
 function missing(step: Step): undefined {
   const error = {
@@ -60,10 +60,12 @@ function missing(step: Step): undefined {
 /**
  * A modern server with the tasks extension: `slow` becomes a task for clients that take handles and is answered at once
  * for others, `must` is a task or nothing, `now` never is one. `work`, where it is given, moves each task on.
+ * @param both the server has a legacy side, with sessions and without tasks, as FastMCP's
  */
 export async function startTaskServer(
   work?: (task: ServerTask) => Promise<Loose>,
   capabilities: Loose = { tools: {}, ...TASKS },
+  both = false,
 ): Promise<TaskServer> {
   const tasks: ServerTask[] = [];
   const details = new Map<string, Loose>();
@@ -173,6 +175,18 @@ export async function startTaskServer(
       }),
     },
   });
+  if (both) {
+    const session = { 'mcp-session-id': randomUUID() };
+    backend.on('initialize', (step) => {
+      const { protocolVersion } = step.params;
+      const serverInfo = { name: 'both', version: '1' };
+      const result = { protocolVersion, capabilities: { tools: {} }, serverInfo };
+      step.sendJson(step.frame({ result }), 200, session);
+      return undefined;
+    });
+    backend.on('GET', ({ res }) => void res.writeHead(405).end() as undefined);
+    backend.on('DELETE', ({ res }) => void res.writeHead(200).end() as undefined);
+  }
   return { ...backend, tasks, task: (index = 0) => until(() => tasks[index], `task ${index}`) };
 }
 

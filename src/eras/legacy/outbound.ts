@@ -7,9 +7,10 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Subscriber, Subscription } from '../../exchange/hub.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
-import { WrongEra } from '../../exchange/outbound.js';
+import { OtherSide, WrongEra } from '../../exchange/outbound.js';
 import { backendError, type ErrorOutcome, type Outcome, type ResultOutcome } from '../../exchange/outcome.js';
 import { Patience } from '../../exchange/patience.js';
+import { insistsOnTask } from '../../exchange/tasks.js';
 import type {
   Caller,
   ClientSession,
@@ -82,7 +83,7 @@ export class LegacyOutbound implements Outbound {
     this.#backend = backend;
     this.#options = options;
     this.#patience = new Patience(backend.handshakeMs);
-    backend.losses = new LossTable(options.lost, backend.transport.knowsLosses);
+    backend.losses = new LossTable(options.lost, backend.transport.ownsSessions);
     this.#roots = new Roots(options.roots);
     this.#tasks = new LegacyTasks(this.#roots, options.optionalTasks);
     this.#pooled = new PooledSessions({
@@ -299,6 +300,8 @@ export class LegacyOutbound implements Outbound {
     const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'none');
     const forClient = refusalForClient(reply.status, reply.headers, frame.message, outcome);
     if (forClient !== undefined) throw forClient;
+    // Servers that speak both eras may have tasks in the other one alone.
+    if (insistsOnTask(frame)) throw new OtherSide(outcome);
     if (reply.status >= 400 && reply.status < 500)
       rejectWrongEra(this.#backend.name, session, frame, outcome);
     return outcome;

@@ -20,7 +20,7 @@ import { serverMessageFor } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
 import { isSafe } from '../../exchange/safe-methods.js';
 import { statedCapabilities } from '../../exchange/server-capabilities.js';
-import { declaresTasks } from '../../exchange/tasks.js';
+import { declaresTasks, insistsOnTask } from '../../exchange/tasks.js';
 import type { Caller, ClientSession } from '../../exchange/types.js';
 import {
   type Edits,
@@ -49,7 +49,7 @@ import { resultOutcome, resultTypeOf, validTtl } from './results.js';
 import { Rounds } from './rounds.js';
 import { SessionTasks } from './session-tasks.js';
 import type { TaskNamesOptions } from './task-names.js';
-import { declaring, insistsOnTask } from './task-outcomes.js';
+import { declaring } from './task-outcomes.js';
 import { ToolIndex, type ToolMap } from './tool-index.js';
 
 export interface ModernOutboundOptions extends RequestsOptions {
@@ -104,12 +104,14 @@ export class ModernOutbound implements Outbound {
   }
 
   async call(exchange: Exchange): Promise<Outcome> {
-    if (exchange.caller.session !== undefined) this.#affinity(exchange.caller.session, exchange.caller);
+    const { session } = exchange.caller;
+    if (session !== undefined && !exchange.visiting) this.#affinity(session, exchange.caller);
     if (exchange.caller.era !== 'modern') {
       const own = await this.#answerRemoved(exchange);
       if (own !== undefined) return own;
     }
-    if (exchange.request.wantsTask !== true || !(await abortable(exchange, this.#runsTasks(exchange.caller))))
+    const wants = exchange.request.wantsTask === true && !exchange.visiting;
+    if (!wants || !(await abortable(exchange, this.#runsTasks(exchange.caller))))
       return this.#carryOut(exchange, undefined);
     const place = this.#tasks.admit(exchange);
     try {

@@ -4,7 +4,6 @@ import { type ErrorOutcome, ownResult, type ResultOutcome } from '../../exchange
 import { numberOf, TASKS_EXTENSION, type TaskState } from '../../exchange/tasks.js';
 import type { Caller, ClientCapabilities } from '../../exchange/types.js';
 import {
-  type ErrorFrame,
   getMember,
   type JsonNode,
   type ResultFrame,
@@ -15,7 +14,6 @@ import {
   writeObject,
 } from '../../jsonrpc/index.js';
 import { neutralResult } from './codec.js';
-import { MODERN_CODE } from './names.js';
 
 /** How often a client may look at a task that is done: it need not wait. */
 const DONE_POLL_MS = 100;
@@ -49,14 +47,6 @@ function withTasks(text: string): ClientCapabilities {
 export function requestedTtl({ bytes, node }: Params): number | undefined {
   const task = node === undefined ? undefined : getMember(bytes, node, 'task');
   return task?.kind === 'object' ? numberOf(bytes, getMember(bytes, task, 'ttl')) : undefined;
-}
-
-/** Whether a server refuses a call because its client takes no handles of tasks ("Capability Negotiation"). */
-export function insistsOnTask({ code, bytes, data }: ErrorFrame): boolean {
-  if (code !== MODERN_CODE.missingClientCapability || data === undefined) return false;
-  const required = getMember(bytes, data, 'requiredCapabilities');
-  const extensions = required?.kind === 'object' ? getMember(bytes, required, 'extensions') : undefined;
-  return extensions?.kind === 'object' && getMember(bytes, extensions, TASKS_EXTENSION) !== undefined;
 }
 
 /** JSON text of a task that was done as soon as it began, without its name. */
