@@ -159,7 +159,6 @@ describe('a message', () => {
       { body: { jsonrpc: '2.0', method: 'x', params: { a: 'x'.repeat(5_000) } } },
       413,
     ],
-    'before the handshake': [undefined, { body: { jsonrpc: '2.0', id: 7, method: 'tools/list' } }, 400],
   };
   test.each(Object.keys(refusals))('%s is refused at once', async (name) => {
     const [query, request, status] = refusals[name] as (typeof refusals)[string];
@@ -213,6 +212,17 @@ describe('a message', () => {
     );
     expect(taken.status).toBe(202);
     expect((await session.stream.find(({ json }) => json?.id === 5)).json.result).toBeDefined();
+  });
+
+  test('before the handshake is answered with what there is then', async () => {
+    const { backend, gateway } = await start();
+    const session = await openSse(gateway);
+    expect((await session.ask('ping')).result).toEqual({});
+    expect((await session.ask('server/discover')).error.code).toBe(-32601);
+    expect((await session.ask('tools/list')).error).toMatchObject({ code: -32600 });
+    expect((await session.post({ jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(202);
+    expect(backend.received('tools/list')).toEqual([]);
+    expect((await session.ask('initialize', PARAMS)).result.serverInfo).toBeDefined();
   });
 
   test('that shakes hands a second time is refused on the stream', async () => {

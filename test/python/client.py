@@ -1,4 +1,4 @@
-"""A client that answers whatever it is asked during one call of the tool `ask`: client.py LINE URL ARGUMENTS
+"""A client that answers whatever it is asked during one call of the tool `ask`: client.py LINE URL ARGUMENTS [sse]
 
 Prints one JSON object: the era's revision, what was asked, the progress heard of, and the tool's text.
 """
@@ -8,15 +8,18 @@ import json
 import sys
 
 LINE, URL, ARGUMENTS = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+SSE = "sse" in sys.argv[4:]
 asked: list[str] = []
 progress: list[float] = []
 
 if LINE == "1":
     from mcp import ClientSession, types
+    from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamablehttp_client
 else:
     import mcp_types as types
     from mcp import Client
+    from mcp.client.sse import sse_client
 
 
 async def elicit(_context, params):
@@ -54,10 +57,11 @@ async def call(client, revision: str) -> None:
 
 async def main() -> None:
     if LINE == "2":
-        async with Client(URL, **CALLBACKS) as client:
+        async with Client(sse_client(URL) if SSE else URL, **CALLBACKS) as client:
             await call(client, client.protocol_version)
         return
-    async with streamablehttp_client(URL) as (read, write, _), ClientSession(read, write, **CALLBACKS) as client:
+    open_streams = sse_client if SSE else streamablehttp_client
+    async with open_streams(URL) as (read, write, *_), ClientSession(read, write, **CALLBACKS) as client:
         initialized = await client.initialize()
         await call(client, initialized.protocolVersion)
 

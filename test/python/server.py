@@ -1,4 +1,4 @@
-"""A server whose tools ask the client, on one of three Python libraries: server.py LIBRARY PORT [stateless] [json]"""
+"""A server whose tools ask the client, on one of three Python libraries: server.py LIBRARY PORT [stateless] [json] [sse]"""
 
 import asyncio
 import sys
@@ -191,7 +191,18 @@ if LIBRARY == "mcp2":
 
 
 options = {"stateless_http": "stateless" in FLAGS, "json_response": "json" in FLAGS}
-if LIBRARY == "mcp1":
+if "sse" in FLAGS and LIBRARY != "fastmcp":
+    import uvicorn
+
+    if LIBRARY == "mcp1":
+        server.settings.sse_path = "/mcp"
+        app = server.sse_app()
+    else:
+        app = server.sse_app(sse_path="/mcp")
+    uvicorn.run(app, host="127.0.0.1", port=int(PORT), log_level="warning")
+elif "sse" in FLAGS:
+    server.run(transport="sse", path="/mcp", host="127.0.0.1", port=int(PORT), show_banner=False, log_level="WARNING")
+elif LIBRARY == "mcp1":
     import uvicorn
 
     server.settings.stateless_http = options["stateless_http"]

@@ -9,6 +9,8 @@ import {
   getMember,
   type NotificationFrame,
   type RequestId,
+  Rope,
+  resultRope,
   textOf,
 } from '../../jsonrpc/index.js';
 import type { HttpCall } from '../../transports/inbound-call.js';
@@ -102,7 +104,7 @@ export class SseClients implements SseInbound {
       refuse(503, 'too much on the event stream has not been read yet');
     } else if (body.type === 'request' && body.method === 'initialize') {
       await this.#initialize(route, call, client, body);
-    } else if (client.token === undefined) refuse(400, 'Bad Request: initialize comes first');
+    } else if (client.token === undefined) answerStranger(call, client, body);
     else await this.#pass(route, call, client, client.token, body);
   }
 
@@ -192,6 +194,19 @@ export class SseClients implements SseInbound {
     const session = client.token === undefined ? undefined : this.#sessions.peek(client.token);
     if (session !== undefined) void this.#sessions.end(session);
   }
+}
+
+/**
+ * Before the handshake there is nothing to be had but a sign of life. Clients of both eras ask for what the modern one
+ * has first, and shake hands once they are told that it is not there.
+ */
+function answerStranger({ answer }: MessageCall, { stream }: SseClient, body: Frame | Batch): void {
+  answer.bind(stream, body.type === 'request');
+  if (body.type !== 'request') answer.endEmpty(202);
+  else if (body.method === 'ping') answer.end(200, resultRope(body.id, new Rope().push('{}')));
+  else if (body.method === 'server/discover') {
+    answer.end(200, errorRope(body.id, CODE.methodNotFound, `Method not found: ${body.method}`));
+  } else answer.end(200, errorRope(body.id, CODE.invalidRequest, 'Invalid Request: initialize comes first'));
 }
 
 /** A message as one of Streamable HTTP. The version that the client names is not that of this transport. */

@@ -28,6 +28,8 @@ export interface PythonOptions {
   stateless?: boolean;
   /** Answers as JSON, without streams. */
   json?: boolean;
+  /** HTTP+SSE. */
+  sse?: boolean;
 }
 
 const interpreter = (environment: string) => join(environments ?? '', environment, 'bin', 'python');
@@ -44,10 +46,16 @@ export interface PythonClientReport {
 /**
  * Runs a client of one line of the SDK, which calls the fixture's tool `ask` and answers what it is asked.
  * @param args of the tool
+ * @param sse whether the URL is that of an event stream of HTTP+SSE
  * @throws Error with what it wrote when it fails
  */
-export function runPythonClient(line: 1 | 2, url: string, args: unknown): Promise<PythonClientReport> {
-  const command = [scriptPath('client.py'), String(line), url, JSON.stringify(args)];
+export function runPythonClient(
+  line: 1 | 2,
+  url: string,
+  args: unknown,
+  sse = false,
+): Promise<PythonClientReport> {
+  const command = [scriptPath('client.py'), String(line), url, JSON.stringify(args), ...(sse ? ['sse'] : [])];
   return new Promise((resolve, reject) => {
     execFile(interpreter(String(line)), command, { timeout: 20_000 }, (error, out, err) => {
       if (error) reject(new Error(`${error.message}\n${err}`));
