@@ -3,7 +3,7 @@ import { NOWHERE } from '../exchange/bag.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import { Rope, sseComment, sseEvent } from '../jsonrpc/index.js';
 import { readAccept } from './accept.js';
-import type { EventText, ReplayStream } from './replay.js';
+import type { EventText, ReplayStream } from './replay-stream.js';
 import { cutOffUnread } from './unread.js';
 
 export interface AnswerOptions {
@@ -57,6 +57,8 @@ export class Answer implements Ticking {
   #recorder: Recorder | undefined;
   #challengeOf: ((header: string) => string) | undefined;
   #record: ReplayStream | undefined;
+  /** Writers that wait for the client to come back. */
+  #held: (() => void)[] | undefined;
 
   /** @param extra headers of every answer, such as those of CORS or of the session */
   constructor(req: IncomingMessage, res: ServerResponse, extra: Headers, options: AnswerOptions) {
@@ -147,7 +149,7 @@ export class Answer implements Ticking {
     if (this.#state === 'done' || !this.#events) return true;
     this.#open();
     const text = this.#record?.event(message) ?? sseEvent(message);
-    if (this.away) return true;
+    if (this.away) return this.#record?.crowded !== true;
     this.#lastWriteAt = performance.now();
     writeText(this.#res, text);
     return this.#res.writableLength < SLOW_ABOVE_BYTES;
@@ -155,6 +157,11 @@ export class Answer implements Ticking {
 
   /** Runs `resume` once the client has read what was written, or has gone and will read nothing more. */
   onDrain(resume: () => void): void {
+    if (this.away && this.#record?.crowded === true) {
+      this.#held ??= [];
+      this.#held.push(resume);
+      return;
+    }
     if (!this.#res.writableNeedDrain || this.#state !== 'stream') {
       resume();
       return;
@@ -267,7 +274,11 @@ export class Answer implements Ticking {
   #moveTo(later: Answer): void {
     const old = this.#res;
     old.off('close', this.#closed);
-    if (this.#state === 'stream') old.end();
+    if (this.#state === 'stream') {
+      // Nobody will read what waits there, and whoever wrote it waits as well.
+      if (old.writableNeedDrain) old.destroy();
+      else old.end();
+    }
     const res = later.#res;
     res.off('close', later.#closed);
     later.#finish();
@@ -277,6 +288,13 @@ export class Answer implements Ticking {
     this.#record?.return();
     this.#options.ticker.add(this);
     res.on('close', this.#closed);
+    this.#release();
+  }
+
+  #release(): void {
+    const held = this.#held;
+    this.#held = undefined;
+    for (const resume of held ?? []) resume();
   }
 
   /** Headers as a list, which is what node writes fastest; a name that comes again replaces what it was before. */
@@ -309,6 +327,7 @@ export class Answer implements Ticking {
     this.#options.ticker.remove(this);
     this.#onGone = undefined;
     this.#record?.finish();
+    this.#release();
   }
 
   readonly #closed = (): void => {

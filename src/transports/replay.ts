@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { NOWHERE } from '../exchange/bag.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
-import { type Rope, sseEvent } from '../jsonrpc/index.js';
+import type { Rope } from '../jsonrpc/index.js';
 import type { Answer } from './answer.js';
+import { type EventText, ReplayStream } from './replay-stream.js';
 
 /** How long what a client may have missed is kept for it, and a stream that nobody reads waits for its reader. */
 const KEEP_MS = 60_000;
-/** When a client is to come back; without it SDK clients wait longer with each attempt, and give up after two. */
-const RETRY_MS = 1_000;
 /** Of the whole that one session may take up. */
 const SESSION_SHARE = 1 / 8;
-const MAX_SESSION_EVENTS = 1_000;
 const MAX_SESSION_STREAMS = 100;
 /** What an event, and what a stream takes up beside the text of its events. */
 const OVERHEAD_BYTES = 256;
@@ -21,9 +19,6 @@ export interface ReplayOptions {
   readonly ticker: Ticker;
   readonly keepMs?: number | undefined;
 }
-
-/** The text of an event. A small one is a string of one character for each byte: a buffer would hold the pool it is from. */
-export type EventText = string | Rope;
 
 /** Texts up to this size are kept as strings. */
 const SMALL_BYTES = 16 * 1024;
@@ -39,7 +34,9 @@ interface KeptEvent {
 /** The room that all sessions share for what their clients may have missed. */
 export class ReplayRoom implements Ticking {
   place = NOWHERE;
+  /** Of one session. */
   readonly sessionBytes: number;
+  readonly sessionEvents = 10_000;
   readonly #maxBytes: number;
   readonly #ticker: Ticker;
   readonly #keepMs: number;
@@ -126,8 +123,7 @@ export class SessionReplay {
     if (this.#closed) return undefined;
     if (this.#streams.length >= MAX_SESSION_STREAMS) this.#streams.find(({ leaving }) => leaving)?.forget();
     if (this.#streams.length >= MAX_SESSION_STREAMS || !this.#room.take(OVERHEAD_BYTES)) return undefined;
-    const key = `${lasting ? LASTING : PASSING}${this.#room.newKey()}`;
-    const stream = new ReplayStream(this, this.#room, answer, key, primed);
+    const stream = new ReplayStream(this, this.#room, answer, { primed, lasting });
     this.#streams.push(stream);
     return stream;
   }
@@ -166,11 +162,23 @@ export class SessionReplay {
   }
 
   #takeRoom(bytes: number): boolean {
-    const { sessionBytes } = this.#room;
+    const { sessionBytes, sessionEvents } = this.#room;
     if (bytes > sessionBytes) return false;
-    while (this.#events.length >= MAX_SESSION_EVENTS || this.#bytes + bytes > sessionBytes)
-      this.#drop(this.#events.shift() as KeptEvent);
+    while (this.#events.length >= sessionEvents || this.#bytes + bytes > sessionBytes) {
+      const [dropped] = this.#events.splice(this.#leastWanted(), 1);
+      this.#drop(dropped as KeptEvent);
+    }
     return this.#room.take(bytes);
+  }
+
+  /** The oldest event of a stream that is read, which most likely has arrived; else of one that is finished. */
+  #leastWanted(): number {
+    const read = this.#events.findIndex(({ stream }) => !stream.leaving);
+    if (read !== -1) return read;
+    return Math.max(
+      this.#events.findIndex(({ stream }) => stream.finished),
+      0,
+    );
   }
 
   #dropAll(stream: ReplayStream): void {
@@ -184,134 +192,4 @@ export class SessionReplay {
     this.#bytes -= bytes;
     this.#room.give(bytes);
   }
-}
-
-const LASTING = 's';
-const PASSING = 'r';
-
-/** One event stream toward a client, over however many connections it reads it. */
-export class ReplayStream {
-  readonly key: string;
-  /** The answer that writes the stream. */
-  readonly answer: Answer;
-  /** When it is to be forgotten, on the monotonic clock. */
-  forgetAt = Number.POSITIVE_INFINITY;
-  /** Events up to this one are not kept any longer. */
-  lostUpTo = 0;
-  readonly #session: SessionReplay;
-  readonly #room: ReplayRoom;
-  readonly #primed: boolean;
-  #last = 0;
-  #lastRead = 0;
-  #finished = false;
-  #forgotten = false;
-
-  constructor(session: SessionReplay, room: ReplayRoom, answer: Answer, key: string, primed: boolean) {
-    this.#session = session;
-    this.#room = room;
-    this.answer = answer;
-    this.key = key;
-    this.#primed = primed;
-  }
-
-  /** Nothing more will come. */
-  get finished(): boolean {
-    return this.#finished;
-  }
-
-  /** Nothing of it is kept any longer. */
-  get forgotten(): boolean {
-    return this.#forgotten;
-  }
-
-  /** Whether it waits to be taken up, or to be forgotten. */
-  get leaving(): boolean {
-    return this.forgetAt < Number.POSITIVE_INFINITY;
-  }
-
-  /** The number of the last event. */
-  get last(): number {
-    return this.#last;
-  }
-
-  /** The last event that was written while somebody read. */
-  get lastRead(): number {
-    return this.#lastRead;
-  }
-
-  /** Whether all events after this one are there to be sent again; it must have been sent itself. */
-  has(seq: number): boolean {
-    return seq >= this.lostUpTo && seq <= this.#last;
-  }
-
-  /** The events after this one, as they went out. */
-  after(seq: number): readonly EventText[] {
-    return this.#session.after(this, seq);
-  }
-
-  /**
-   * What a connection begins with (SEP-1699): an event that carries nothing but the id from which to go on. Undefined
-   * for clients that would take its empty data for JSON.
-   */
-  priming(seq = 0): string | undefined {
-    return this.#primed ? `id: ${this.#id(seq)}\nretry: ${RETRY_MS}\ndata: \n\n` : undefined;
-  }
-
-  /** The text of the event that carries a message; kept from now on. */
-  event(message: Rope): Rope {
-    const seq = ++this.#last;
-    const text = sseEvent(message, { id: this.#id(seq) });
-    if (!this.#forgotten) this.#session.keep(this, seq, text);
-    return text;
-  }
-
-  /**
-   * The client's connection broke.
-   * @returns whether it is waited for
-   */
-  leave(): boolean {
-    if (this.#forgotten) return false;
-    this.#lastRead = this.#last;
-    this.#room.leave(this);
-    return true;
-  }
-
-  /** The client came back. */
-  return(): void {
-    this.#room.stay(this);
-  }
-
-  /** Nothing more will come; what came may still be fetched. */
-  finish(): void {
-    this.#finished = true;
-    if (!this.#forgotten) this.#room.leave(this);
-  }
-
-  /** Nobody is expected any longer. */
-  forget(): void {
-    if (this.#forgotten) return;
-    this.#forgotten = true;
-    this.#room.stay(this);
-    this.#session.remove(this);
-    if (!this.#finished) this.answer.giveUp();
-  }
-
-  #id(seq: number): string {
-    return `${this.key}-${seq.toString(36)}`;
-  }
-}
-
-/** What an event id says, as far as it can have been given here. */
-export interface EventId {
-  readonly key: string;
-  readonly seq: number;
-  /** Of a session's own stream. */
-  readonly lasting: boolean;
-}
-
-/** @returns undefined for an id that no gateway can have given */
-export function readEventId(id: string): EventId | undefined {
-  const [, key, kind, seq] = /^(([rs])[0-9a-z]{8,20})-([0-9a-z]{1,9})$/.exec(id) ?? [];
-  if (key === undefined || seq === undefined) return undefined;
-  return { key, seq: Number.parseInt(seq, 36), lasting: kind === LASTING };
 }

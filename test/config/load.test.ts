@@ -23,7 +23,7 @@ test('a file with one path and one URL gets every default', () => {
       exchanges: 10_000,
       processes: 100,
       cacheBytes: 64 * 2 ** 20,
-      replayBytes: 32 * 2 ** 20,
+      replayBytes: 64 * 2 ** 20,
     },
     routes: [
       {

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Ticker } from '../../src/exchange/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';
 import type { Answer } from '../../src/transports/answer.js';
-import { ReplayRoom, type ReplayStream, readEventId, SessionReplay } from '../../src/transports/replay.js';
+import { ReplayRoom, SessionReplay } from '../../src/transports/replay.js';
+import { type ReplayStream, readEventId } from '../../src/transports/replay-stream.js';
 
 const KEEP_MS = 10_000;
 let ticker: Ticker;
@@ -137,6 +138,31 @@ describe('the room', () => {
     expect(room.bytes).toBeLessThan(2_000);
   });
 
+  test('keeps what clients have not read, rather than what others read at once', () => {
+    const { begin } = setUp(80_000);
+    const [away, finished, read] = [begin(), begin(), begin()];
+    away.leave();
+    away.event(message('missed'));
+    finished.event(message('the end'));
+    finished.finish();
+    for (let i = 0; i < 100; i += 1) read.event(large(1_000));
+    expect([away.has(0), finished.has(0), read.has(50)]).toEqual([true, true, false]);
+  });
+
+  test('is crowded before what a client has not read would have to make way', () => {
+    const { begin } = setUp(2_400_000);
+    const [few, many, big] = [begin(), begin(), begin()];
+    for (const stream of [few, many, big]) {
+      for (let i = 0; i < 20; i += 1) stream.event(message('read'));
+      stream.leave();
+      expect(stream.crowded).toBe(false);
+    }
+    few.event(large(1_000));
+    for (let i = 0; i < 5_000; i += 1) many.event(message(''));
+    big.event(large(150_000));
+    expect([few.crowded, many.crowded, big.crowded]).toEqual([false, true, true]);
+  });
+
   test('of all sessions is never more than was given: who left longest ago makes way', () => {
     const { begin, room } = setUp(80_000);
     const left = Array.from({ length: 10 }, () => begin(new SessionReplay(room)));
@@ -165,8 +191,8 @@ describe('the room', () => {
   test('holds so many events and streams of one session, however small', () => {
     const { begin, session } = setUp(100_000_000);
     const stream = begin();
-    for (let i = 0; i < 5_000; i += 1) stream.event(message('x'));
-    expect([stream.has(3_000), stream.has(4_500)]).toEqual([false, true]);
+    for (let i = 0; i < 20_000; i += 1) stream.event(message('x'));
+    expect([stream.has(9_000), stream.has(11_000)]).toEqual([false, true]);
     for (let i = 0; i < 1_000; i += 1) begin(session)?.finish();
     expect(session.find(stream.key)).toBe(stream);
     const others = Array.from({ length: 200 }, () => begin(session));
