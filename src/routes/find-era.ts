@@ -23,8 +23,8 @@ export async function findEra(options: FindEraOptions): Promise<ProbeAnswer> {
     const { timeoutMs, startMs } = options;
     const asked = probe({ ...options, transport, timeoutMs: Math.max(timeoutMs, startMs) });
     const { finding, reply } = await Promise.race([asked, silent(options, transport)]);
-    if (finding.kind !== 'inconclusive') return { finding, reply };
-    return { finding: { kind: 'not-modern', reason: finding.reason }, reply };
+    const kind = finding.kind === 'inconclusive' ? 'not-modern' : finding.kind;
+    return { finding: { kind, reason: finding.reason.replace(' HTTP 200,', '') }, reply };
   } finally {
     void transport.close();
   }

@@ -27,8 +27,11 @@ export interface Transmission {
  * their own act as if they had them, so that the eras need to know of one form only.
  */
 export interface Transport {
-  /** A session that is gone is told by the status 404, and nothing that the backend says can mean the same. */
-  readonly knowsLosses?: boolean;
+  /**
+   * Sessions are made by the transport itself: one that is gone is told by the status 404, nothing that the backend says
+   * can mean the same, and each has a stream for what belongs to no request.
+   */
+  readonly ownsSessions?: boolean;
   /**
    * Sends one request.
    * @param headers name and value in turn, names in lower case

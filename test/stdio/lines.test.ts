@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { until } from '../support/net.js';
 import { type LegacySession, legacy, send } from '../support/raw.js';
 import { startRig, textOf } from './rig.js';
 
@@ -105,4 +106,10 @@ test('standard error is read however much there is, and logged within bounds', a
   expect(lines[0]).toMatchObject({ level: 30, stderr: expect.stringMatching(/^0 e{198}…$/) });
   await gateway.close();
   expect(logged('has ended')[0]?.unloggedErrorLines).toBeGreaterThan(1_800);
+});
+
+test('a program that writes no end of lines which are no messages is ended', async () => {
+  const { url, running } = await startRig({ backend, server: { babble: true, silentOn: '*' } });
+  expect((await legacy(url)).initialize.json.error.message).toContain('it writes what is no message');
+  await until(() => running().length === 0, 'the process to end');
 });

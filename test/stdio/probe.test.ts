@@ -19,7 +19,7 @@ test('probe tells what a server on standard streams is', async () => {
     serverInfo: { name: 'by-hand' },
     sessions: 'each process is a session',
     reasons: [
-      'server/discover: not-modern, answered server/discover with HTTP 200, -32601 Method not found: server/discover',
+      'server/discover: not-modern, answered server/discover with -32601 Method not found: server/discover',
       'initialize: answered with 2025-11-25',
     ],
   });

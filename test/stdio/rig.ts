@@ -26,6 +26,8 @@ export interface Rig {
   running(): number[];
   /** Messages that processes of the server got so far, in order; of one method if it is given. */
   received(method?: string): Loose[];
+  /** What the server was told when it asked for the roots of its own accord. */
+  roots(): Loose[];
   /** How many of its messages the tool `flood` got rid of, at least. */
   flooded(): number;
   /** Log records about processes. */
@@ -70,6 +72,7 @@ export async function startRig({ server = {}, backend, route, file }: RigOptions
     running: () => started().filter(isAlive),
     received: (method) =>
       entries().filter((entry) => entry.jsonrpc && (method === undefined || entry.method === method)),
+    roots: () => entries().flatMap((entry) => entry.roots ?? []),
     flooded: () => Math.max(0, ...entries().flatMap((entry) => entry.flooded ?? [])),
     logged: (words) => gateway.logs.filter(({ msg }) => msg?.includes(words)),
   };

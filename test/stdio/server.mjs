@@ -7,6 +7,8 @@
 //   deafOn      method after which it reads nothing any more
 //   ignoreEnd   true: neither the end of standard input nor SIGTERM ends it
 //   refuse      true: `initialize` is refused
+//   babble      true: writes what is no message, without an end
+//   asksAtOnce  true: asks for the roots as soon as it may
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 
@@ -26,6 +28,13 @@ if (typeof options.exitAt === 'number') {
   process.exit(options.exitAt);
 }
 if (options.banner) write(options.banner);
+if (options.babble) {
+  const more = () => {
+    while (write('y\n'.repeat(10_000)));
+    process.stdout.once('drain', more);
+  };
+  more();
+}
 if (options.ignoreEnd) {
   process.on('SIGTERM', () => {});
   setInterval(() => {}, 1_000);
@@ -258,6 +267,8 @@ process.stdin.on('data', (chunk) => {
     journal(message);
     if (message.method === undefined) waiting.get(message.id)?.(message.result ?? message.error);
     else if (message.id !== undefined) void onRequest(message);
+    else if (message.method === 'notifications/initialized' && options.asksAtOnce)
+      void ask('roots/list').then((roots) => journal({ roots }));
     else if (message.method === 'notifications/cancelled') listeners.delete(message.params.requestId);
   }
 });

@@ -45,6 +45,7 @@ export class LegacyBackend {
 
   /** Whether it is known if the backend has a GET stream. */
   get knowsFeed(): boolean {
+    if (this.transport.ownsSessions === true) return true;
     return this.#feed !== undefined && performance.now() < this.#feed.until;
   }
 

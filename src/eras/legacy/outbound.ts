@@ -83,7 +83,7 @@ export class LegacyOutbound implements Outbound {
     this.#backend = backend;
     this.#options = options;
     this.#patience = new Patience(backend.handshakeMs);
-    backend.losses = new LossTable(options.lost, backend.transport.knowsLosses);
+    backend.losses = new LossTable(options.lost, backend.transport.ownsSessions);
     this.#roots = new Roots(options.roots);
     this.#tasks = new LegacyTasks(this.#roots, options.optionalTasks);
     this.#pooled = new PooledSessions({

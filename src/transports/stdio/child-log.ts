@@ -79,10 +79,9 @@ export class ChildLog {
 
   /** A line of standard output that is no message. */
   noise(line: Buffer): void {
-    const stdout = shown(line.toString('utf8', 0, 4 * SHOWN_CHARS));
-    if (stdout === '') return;
     this.#noise++;
     if (this.#noise > 1 || !this.#noisy.take()) return;
+    const stdout = shown(line.toString('utf8', 0, 4 * SHOWN_CHARS));
     this.#log.warn(
       { pid: this.#pid, stdout },
       'skipped a line of standard output that is no message; further ones are counted',

@@ -42,6 +42,10 @@ const METHOD_NOT_FOUND = -32601;
 /** A process that has worked for so long does not end on account of what it was asked first. */
 const STEADY_MS = 1_000;
 const ENDED = 'it has just ended';
+/** So many lines in a row that are no messages are a process that was started by mistake. */
+const MAX_NOISE = 100_000;
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
 
 /** Everything that is said with one process: requests and their responses, and the way to others for all else. */
 export class Conversation<R extends Routing = Routing> implements CallOwner, Talk {
@@ -50,6 +54,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   /** When it first answered something. */
   #provedAt: number | undefined;
   #useful = false;
+  #noiseInARow = 0;
   readonly #options: ConversationOptions<R>;
   readonly #child: Child;
   /** Messages without a response that are on their way. */
@@ -164,7 +169,8 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
     if (recipient.lags) return;
     recipient.lags = true;
     // Others who are spoken to on the same channel are not held up.
-    if (this.calls.size <= 1 && !this.routing.renumbers) {
+    const alone = this.calls.size === 0 || this.onlyCall === recipient;
+    if (alone && !this.routing.renumbers) {
       this.#heldFor = recipient;
       this.#child.hold(true);
     }
@@ -205,22 +211,55 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
 
   #onLine(line: Buffer): void {
     if (this.#stopped) return;
-    const { bytes, replaced } = toValidUtf8(line);
-    if (replaced) this.quirk('sends bytes that are no UTF-8');
-    let frames: Frame[];
+    const first = firstByte(line);
+    if (first === undefined) return;
+    const frames = first === OPEN_BRACE || first === OPEN_BRACKET ? this.#read(line) : undefined;
+    if (frames === undefined) this.#onNoise(line);
+    else {
+      this.#noiseInARow = 0;
+      this.#takeAll(frames);
+    }
+  }
+
+  /** A fault in one message must not become that of the whole gateway: nobody above would catch it. */
+  #takeAll(frames: readonly Frame[]): void {
     try {
-      frames = parseAnswers(bytes);
+      for (const frame of frames) this.#take(frame);
     } catch (error) {
-      if (!(error instanceof FrameError)) throw error;
-      this.#options.log.noise(line);
-      return;
+      this.#giveUpOn(`the gateway failed on what it said: ${(error as Error).message}`);
     }
-    for (const frame of frames) {
-      if (frame.type === 'notification') this.routing.onNotification(frame);
-      else if (frame.type !== 'request') this.#onAnswer(frame);
-      else if (frame.method === 'ping') this.write(resultRope(frame.id, new Rope().push('{}')));
-      else this.routing.onRequest(frame);
+  }
+
+  /** @returns undefined for what is no message */
+  #read(line: Buffer): Frame[] | undefined {
+    const { bytes, replaced } = toValidUtf8(line);
+    try {
+      const frames = parseAnswers(bytes);
+      if (replaced) this.quirk('sends bytes that are no UTF-8');
+      return frames;
+    } catch (error) {
+      if (error instanceof FrameError) return undefined;
+      throw error;
     }
+  }
+
+  #onNoise(line: Buffer): void {
+    this.#options.log.noise(line);
+    if (++this.#noiseInARow > MAX_NOISE) this.#giveUpOn('it writes what is no message');
+  }
+
+  #take(frame: Frame): void {
+    if (frame.type === 'notification') this.routing.onNotification(frame);
+    else if (frame.type !== 'request') this.#onAnswer(frame);
+    else if (frame.method === 'ping' && this.routing.inUse)
+      this.write(resultRope(frame.id, new Rope().push('{}')));
+    else this.routing.onRequest(frame);
+  }
+
+  /** The process runs, and is of no use. */
+  #giveUpOn(reason: string): void {
+    this.#fault = new TransportError('unusable', reason);
+    this.#options.onGone(reason, !this.#useful);
   }
 
   #onAnswer(frame: ResultFrame | ErrorFrame): void {
@@ -278,4 +317,10 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   #failPost(sink: AnswerSink, error: TransportError): void {
     if (this.#untold.delete(sink)) sink.onError(error);
   }
+}
+
+/** The first byte that is neither white space nor of a byte order mark. */
+function firstByte(line: Buffer): number | undefined {
+  for (const byte of line) if (byte > 0x20 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf) return byte;
+  return undefined;
 }

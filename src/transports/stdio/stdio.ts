@@ -43,7 +43,7 @@ const LOOK_EVERY_MS = 5_000;
  * gone its id is not known any more. Requests without a session go to one process that all callers share.
  */
 export class StdioTransport implements Transport {
-  readonly knowsLosses = true;
+  readonly ownsSessions = true;
   readonly #options: StdioOptions;
   readonly #processes: Processes;
   readonly #places = new Map<string, Place>();
@@ -88,8 +88,8 @@ export class StdioTransport implements Transport {
   }
 
   sibling(): Transport {
-    // One at a time, and beside the others: it is gone before it could take a place from them.
-    const processes = new Processes({ ...this.#options, limit: new ProcessLimit(1) });
+    // Beside the others: what is tried out is gone before it could take a place from them.
+    const processes = new Processes({ ...this.#options, limit: new ProcessLimit(2) });
     this.#siblings.add(processes);
     return new SiblingTransport(processes, () => this.#siblings.delete(processes));
   }
