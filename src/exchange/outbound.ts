@@ -65,10 +65,13 @@ export class OtherSide extends Error {
 export class WrongEra extends Error {
   /** The backend's answer as it is meant if the verdict proves right; undefined where it cannot be meant for a client. */
   readonly otherwise: ErrorOutcome | undefined;
+  /** Whether none but a server of the other era answers so; it counts where asking for the era proves nothing. */
+  readonly proof: boolean;
 
-  constructor(message: string, otherwise?: ErrorOutcome) {
+  constructor(message: string, otherwise?: ErrorOutcome, proof = false) {
     super(message);
     this.name = 'WrongEra';
     this.otherwise = otherwise;
+    this.proof = proof;
   }
 }

@@ -53,6 +53,8 @@ export class Backend {
   #told: Verdict | undefined;
   #confirmedAt = Number.NEGATIVE_INFINITY;
   #doubts = 0;
+  /** What proves that the backend is modern, should asking for its era prove nothing. */
+  #provedModern: string | undefined;
 
   constructor(options: BackendOptions) {
     this.#options = options;
@@ -116,14 +118,16 @@ export class Backend {
   /**
    * The backend answered as one of the other era would.
    * @param doubts how often the verdict had been doubted when the side was chosen
+   * @param proof what it said, where no server of the era that was asked says so
    * @returns whether it is worth asking for the side again
    */
-  contradicted(era: EraName, doubts: number): boolean {
+  contradicted(era: EraName, doubts: number, proof?: string): boolean {
     if (this.#options.pinned !== undefined) return false;
     // Another request had the same answer before, and what followed from it holds for this one too.
     if (doubts !== this.#doubts) return true;
     if (performance.now() - this.#confirmedAt < CONFIRMED_MS) return false;
     this.#doubts++;
+    if (era === 'legacy') this.#provedModern = proof;
     if (era === 'legacy' && this.#verdict?.era === 'modern') this.#legacyLeg = 'none';
     else this.#verdict = undefined;
     return true;
@@ -172,6 +176,8 @@ export class Backend {
         // An older verdict stands; without one the handshake is tried, and only what took long to find out is kept.
         if (this.#verdict !== undefined)
           return this.#settle(this.#verdict.era, this.#verdict.reason, PROVISIONAL_MS);
+        if (this.#provedModern !== undefined)
+          return this.#settle('modern', this.#provedModern, PROVISIONAL_MS);
         return finding.slow
           ? this.#settle('legacy', `unproved: ${finding.reason}`, PROVISIONAL_MS)
           : undefined;

@@ -243,7 +243,7 @@ export class Route implements RouteService, Ticking {
     }
     if (!(error instanceof WrongEra)) throw error;
     const meant = error.otherwise === undefined ? error : new ExchangeError(error.otherwise);
-    if (!backend.contradicted(tried.era, doubts)) throw meant;
+    if (!backend.contradicted(tried.era, doubts, error.proof ? error.message : undefined)) throw meant;
     let other: Outbound;
     try {
       other = await backend.outboundFor(caller, request);

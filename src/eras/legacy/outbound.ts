@@ -333,7 +333,8 @@ export class LegacyOutbound implements Outbound {
         const forClient = refusalForClient(reply.status, reply.headers, said);
         if (forClient !== undefined) throw forClient;
       }
-      throw new WrongEra(error.message);
+      const isProof = reply.kind === 'answer' && MODERN_CODES.has((reply.frame as ErrorFrame).code);
+      throw new WrongEra(error.message, undefined, isProof);
     }
   }
 

@@ -61,10 +61,11 @@ describe.each(Object.entries(NO_EVIDENCE))('a probe answered with %s', (_name, a
     const backend = await keep(startModernBackend(atFirst(3, answer)));
     const gateway = await keep(startGateway({ '/mcp': backend.url }));
     const url = gateway.url();
-    // Meanwhile the error is of the kind that is tried again, and never one that is taken for the older revisions.
+    // Meanwhile the error is of the kind that is tried again, here or with a credential, and never one that is taken for
+    // the older revisions.
     for (let call = 0; call < 4; call++) {
       const { status } = await modern(url, 'server/discover');
-      expect(status === 200 || status >= 500).toBe(true);
+      expect(status === 200 || status === 401 || status === 403 || status >= 500).toBe(true);
     }
     const listed = await modern(url, 'tools/list');
     expect(listed.json.result.tools).toHaveLength(1);
@@ -145,6 +146,33 @@ describe('a server that refuses the probe for want of a credential', () => {
     }
     expect(listed.json.id).toBe('a');
     expect(initialize.json.id).toBe(0);
+  });
+
+  test.each([
+    ['complains of a missing header', { code: -32020, message: 'Missing MCP-Protocol-Version header' }],
+    [
+      'names the modern version alone',
+      { code: -32022, message: 'Unsupported', data: { supported: ['2026-07-28'], requested: '2025-11-25' } },
+    ],
+  ])('but not the handshake, of which it %s, is modern, and its challenge is shown', async (_how, error) => {
+    const backend = await keep(
+      startModernBackend({
+        intercept: (exchange) => {
+          if (exchange.json.method === 'initialize') rpcError(400, error)(exchange);
+          else if (exchange.headers.authorization === 'Bearer good') return false;
+          else plain(401, '', { 'www-authenticate': 'Bearer scope="mcp"' })(exchange);
+          return true;
+        },
+      }),
+    );
+    const gateway = await keep(startGateway({ '/mcp': backend.url }));
+    for (const method of ['server/discover', 'tools/list']) {
+      const refused = await modern(gateway.url(), method);
+      expect(refused.status).toBe(401);
+      expect(refused.headers['www-authenticate']).toBe('Bearer scope="mcp"');
+    }
+    const listed = await modern(gateway.url(), 'tools/list', {}, { headers: bearer('good') });
+    expect(listed.json.result.tools).toHaveLength(1);
   });
 
   test('is found to be modern by the first caller that has one', async () => {
