@@ -46,6 +46,9 @@ export interface ClientSessionOptions {
   readonly replay?: ReplayRoom | undefined;
 }
 
+/** How long after a refused credential another one is waited for: people log in meanwhile. */
+const LOGIN_MS = 15 * 60_000;
+
 /** Renewed credentials that are remembered; older ones are tried on the backend again. */
 const MAX_RENEWALS = 8;
 
@@ -58,7 +61,12 @@ export class LegacyClientSession implements ClientSession, Recorder {
   logLevel: LogLevel | undefined;
   lastUsedAt = performance.now();
   readonly #options: ClientSessionOptions;
+  /** Whose the session is now. */
+  #principal: Principal;
+  #owner: string | undefined;
+  /** Other credentials of the same owner. */
   #principals: Set<Principal> | undefined;
+  #challengedAt = Number.NEGATIVE_INFINITY;
   #stream: Answer | undefined;
   #inFlight: Map<RequestId, Exchange> | undefined;
   #questions: ClientQuestions | undefined;
@@ -66,6 +74,8 @@ export class LegacyClientSession implements ClientSession, Recorder {
 
   constructor(facts: SessionFacts, options: ClientSessionOptions) {
     this.facts = facts;
+    this.#principal = facts.principal;
+    this.#owner = facts.owner;
     this.#options = options;
   }
 
@@ -89,7 +99,34 @@ export class LegacyClientSession implements ClientSession, Recorder {
 
   /** Whether the session is this principal's. */
   isOf(principal: Principal): boolean {
-    return this.facts.principal === principal || this.#principals?.has(principal) === true;
+    return this.#principal === principal || this.#principals?.has(principal) === true;
+  }
+
+  /** Whether a credential is its owner's by its own words. */
+  isOfOwner(owner: string | undefined): boolean {
+    return owner !== undefined && owner === this.#owner;
+  }
+
+  /** The backend refused the credential of a request on the session, or wants one. */
+  challenge(): void {
+    this.#challengedAt = performance.now();
+  }
+
+  /**
+   * Whether a credential may be what the client comes back with after a login. Only who had the session could bring the
+   * challenge about. One that names another owner is none of this session's.
+   */
+  awaits(owner: string | undefined): boolean {
+    if (performance.now() - this.#challengedAt > LOGIN_MS) return false;
+    return owner === undefined || this.#owner === undefined;
+  }
+
+  /** The backend took another credential after it had refused the one before, which has lost the session. */
+  handOver(principal: Principal, owner: string | undefined): void {
+    this.#principal = principal;
+    this.#owner = owner;
+    this.#principals = undefined;
+    this.#challengedAt = Number.NEGATIVE_INFINITY;
   }
 
   /** The backend took another credential for this session: the same owner's, renewed. */
@@ -110,7 +147,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
     return {
       era: 'legacy',
       revision: facts.revision,
-      principal: facts.principal,
+      principal: this.#principal,
       clientInfo: facts.clientInfo,
       capabilities: facts.capabilities,
       neutralCapabilities: facts.neutralCapabilities,

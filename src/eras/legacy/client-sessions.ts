@@ -123,9 +123,28 @@ export class ClientSessions {
   adopt(peeked: LegacyClientSession, principal: Principal): LegacyClientSession {
     const session = this.#live.get(peeked.token) ?? peeked;
     session.adopt(principal);
+    this.#use(session);
+    return session;
+  }
+
+  /**
+   * Lets a principal, which the backend took after a challenge, have a session in place of the one before.
+   * @throws ExchangeError as {@link ClientSessions.get}
+   */
+  handOver(
+    peeked: LegacyClientSession,
+    principal: Principal,
+    owner: string | undefined,
+  ): LegacyClientSession {
+    const session = this.#live.get(peeked.token) ?? peeked;
+    session.handOver(principal, owner);
+    this.#use(session);
+    return session;
+  }
+
+  #use(session: LegacyClientSession): void {
     if (this.#live.has(session.token)) this.#touch(session);
     else this.#keep(session);
-    return session;
   }
 
   /** Ends a session for good; resolves when the backend has been told. */

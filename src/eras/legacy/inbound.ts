@@ -1,7 +1,7 @@
 import { ownerOf, readCapabilities } from '../../exchange/digest.js';
 import { CODE } from '../../exchange/errors.js';
 import { Exchange } from '../../exchange/exchange.js';
-import { type Outcome, ownResult } from '../../exchange/outcome.js';
+import { type ErrorOutcome, type Outcome, ownResult } from '../../exchange/outcome.js';
 import type { RouteService } from '../../exchange/route-service.js';
 import { isLogLevel } from '../../exchange/types.js';
 import {
@@ -203,8 +203,10 @@ export class LegacyInbound implements Inbound {
     if (exchange.cancelled !== undefined && !exchange.timedOut) {
       if (!call.answer.done)
         reply(200, errorRope(id, CODE.internal, `Request cancelled: ${exchange.cancelled}`));
-    } else if (outcome.type === 'error') writeError(outcome, exchange, reply);
-    else writeResult(outcome, exchange, featuresFor(session.facts.revision), reply);
+    } else if (outcome.type === 'error') {
+      if (isChallenge(outcome)) session.challenge();
+      writeError(outcome, exchange, reply);
+    } else writeResult(outcome, exchange, featuresFor(session.facts.revision), reply);
     route.record(exchange, call.answer.status || 200, outcome);
   }
 
@@ -313,6 +315,11 @@ export class LegacyInbound implements Inbound {
     channel.begin(exchange);
     return exchange;
   }
+}
+
+/** Whether an error is about the credential of the request. */
+function isChallenge({ status, headers }: ErrorOutcome): boolean {
+  return (status === 401 || status === 403) && headers?.['www-authenticate'] !== undefined;
 }
 
 /** Whether another process began the session, and this one has not taken up its backend session yet. */

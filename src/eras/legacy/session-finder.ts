@@ -41,8 +41,9 @@ export class SessionFinder {
 
   /**
    * The session of somebody else, as far as the credential tells. Credentials are renewed within the life of a session;
-   * one that names the same owner is for the backend to judge, since nobody else can verify it. Whoever shows none is
-   * told to. All others have no such session.
+   * one that names the same owner is for the backend to judge, since nobody else can verify it, and so is the next one
+   * after the backend has asked for a credential, or for a better one. Whoever shows none is told to. All others have no
+   * such session.
    */
   #findForeign(
     route: RouteService,
@@ -58,8 +59,8 @@ export class SessionFinder {
         return undefined;
       }
       const owner = ownerOf(call.forwarded.authorization);
-      if (owner !== undefined && owner === foreign.facts.owner)
-        return this.#findRenewed(route, call, id, foreign);
+      if (foreign.isOfOwner(owner) || foreign.awaits(owner))
+        return this.#findRenewed(route, call, id, foreign, owner);
     }
     call.answer.end(404, errorRope(id, CODE.notFoundOrTimeout, 'Session not found'));
     return undefined;
@@ -70,10 +71,14 @@ export class SessionFinder {
     call: HttpCall,
     id: RequestId | undefined,
     foreign: LegacyClientSession,
+    owner: string | undefined,
   ): Promise<Found> {
     try {
-      await route.authenticate(foreign.caller(call.forwarded));
-      return this.#sessions.adopt(foreign, call.principal);
+      await route.authenticate({ ...foreign.caller(call.forwarded), principal: call.principal });
+      if (foreign.isOfOwner(owner)) return this.#sessions.adopt(foreign, call.principal);
+      // Another request of the client's may have got here first, or somebody else with another credential.
+      if (!foreign.awaits(owner)) return this.find(route, call, id);
+      return this.#sessions.handOver(foreign, call.principal, owner);
     } catch (error) {
       return refuse(call, id, error);
     }
