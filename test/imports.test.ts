@@ -17,8 +17,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'transports/http-sse': ['jsonrpc', 'exchange', 'transports'],
   'eras/modern': ['jsonrpc', 'exchange', 'transports', 'eras'],
   'eras/legacy': ['jsonrpc', 'exchange', 'transports', 'eras'],
+  authorization: ['jsonrpc', 'transports'],
   telemetry: ['jsonrpc', 'exchange'],
-  http: ['jsonrpc', 'exchange', 'transports', 'eras'],
+  http: ['jsonrpc', 'exchange', 'transports', 'eras', 'authorization'],
 };
 
 /** The folder of a file below `src`, an era being one of its own. */
