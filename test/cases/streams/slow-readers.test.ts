@@ -21,6 +21,9 @@ const MESSAGES = 1_400;
 const PADDING = 'x'.repeat(20_000);
 const IN_BUFFERS_BYTES = 20 * 1024 * 1024;
 
+/** A client that could come back would be waited for. */
+const CANNOT_COME_BACK = { limits: { replay: 0 } };
+
 /** Writes numbered messages as fast as they are taken, and counts what has been taken. */
 class Chatter {
   taken = 0;
@@ -110,7 +113,10 @@ function expectAll(messages: Loose[]): void {
 describe.each(['legacy', 'modern'] as const)(
   'a client that reads nothing of a call to a chatty %s backend',
   (era) => {
-    async function start(chatter: Chatter): Promise<{ backend: ScriptedBackend; gateway: TestGateway }> {
+    async function start(
+      chatter: Chatter,
+      config: Loose = {},
+    ): Promise<{ backend: ScriptedBackend; gateway: TestGateway }> {
       const backend = await (era === 'legacy' ? startLegacyBackend : startModernBackend)({
         on: {
           'tools/call': (step) => {
@@ -132,7 +138,7 @@ describe.each(['legacy', 'modern'] as const)(
           },
         },
       });
-      const gateway = await startGateway({ '/mcp': backend.url });
+      const gateway = await startGateway({ '/mcp': backend.url }, config);
       opened.push(backend, gateway);
       return { backend, gateway };
     }
@@ -170,7 +176,7 @@ describe.each(['legacy', 'modern'] as const)(
     if (era === 'modern') return;
     test.each(Object.keys(calls))('frees the backend when it goes away (%s client)', async (client) => {
       const chatter = new Chatter();
-      const { gateway, backend } = await start(chatter);
+      const { gateway, backend } = await start(chatter, CANNOT_COME_BACK);
       const response = await (calls[client] as (typeof calls)[string])(gateway);
       await chatter.stalled();
       response.destroy();
@@ -181,7 +187,7 @@ describe.each(['legacy', 'modern'] as const)(
 );
 
 describe('a client that reads nothing of its session stream', () => {
-  async function start(): Promise<{
+  async function start(config: Loose = {}): Promise<{
     chatter: Chatter;
     session: LegacySession;
     response: IncomingMessage;
@@ -207,7 +213,7 @@ describe('a client that reads nothing of its session stream', () => {
       },
     });
     opened.push(backend);
-    const gateway = await startGateway({ '/mcp': backend.url });
+    const gateway = await startGateway({ '/mcp': backend.url }, config);
     opened.push(gateway);
     const session = await legacy(gateway.url());
     const response = await openUnread(gateway.url(), { ...session.headers, accept: 'text/event-stream' });
@@ -225,7 +231,7 @@ describe('a client that reads nothing of its session stream', () => {
   });
 
   test('frees the backend when it goes away', async () => {
-    const { chatter, response, backend } = await start();
+    const { chatter, response, backend } = await start(CANNOT_COME_BACK);
     await chatter.stalled();
     response.destroy();
     await until(
