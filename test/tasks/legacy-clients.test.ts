@@ -218,6 +218,19 @@ describe('what a task asks', () => {
     expect((await stream.done).text).toContain('Hello, Ada');
   });
 
+  test('before it is one, is put to the client on the stream of the call', async () => {
+    const session = await connect({ capabilities: CAPABILITIES });
+    const params = { name: 'slow', arguments: { asksFirst: true }, task: {} };
+    const stream = await session.open('tools/call', params);
+    const { json: question } = await stream.find(({ json }) => json?.method === 'elicitation/create');
+    expect(question.params).toEqual(form('Sure?'));
+    const answer = { action: 'accept', content: { value: 'yes' } };
+    await session.post({ jsonrpc: '2.0', id: question.id, result: answer });
+    const { json } = await stream.find(({ json }) => json?.result !== undefined);
+    expect(json.result.task.status).toBe('working');
+    expect(server.tasks[0]?.args).toMatchObject({ sure: answer });
+  });
+
   test('is asked once, however many requests wait for the result', async () => {
     const session = await connect({ capabilities: CAPABILITIES });
     const { id, task } = await begin(session);

@@ -79,6 +79,32 @@ describe('what a client is told', () => {
   });
 });
 
+describe('a subscription to tasks', () => {
+  const listen = (notifications: Loose, options: ModernOptions) =>
+    openModern(url, 'subscriptions/listen', { notifications }, options);
+
+  test('is acknowledged without them, and over where nothing else is wanted', async () => {
+    const { id } = await begin();
+    const stream = await listen({ taskIds: [id] }, knowing({ id: 'listen:1' }));
+    expect((await stream.next()).json).toMatchObject({
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications: {} },
+    });
+    await stream.done;
+    expect(stream.events.at(-1)?.json).toMatchObject({ id: 'listen:1', result: { resultType: 'complete' } });
+  });
+
+  test('is refused to a client that knows none', async () => {
+    const stream = await listen({ taskIds: ['x'] }, {});
+    const { status, json } = await stream.done;
+    expect([status, json.error.code, json.error.data]).toEqual([
+      400,
+      -32021,
+      { requiredCapabilities: TASKS },
+    ]);
+  });
+});
+
 describe('a tool that has to be a task', () => {
   test('gives a handle to a client that takes one', async () => {
     const { answer, task } = await begin();

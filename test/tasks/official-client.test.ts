@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import {
   createTaskSessionFromClient,
   type ToolExecutionSettlement,
@@ -5,7 +6,8 @@ import {
 } from '@modelcontextprotocol/ext-tasks/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { person, type Rig, startRig, textOf } from '../questions/rig.js';
-import type { Loose } from '../support/net.js';
+import { startGateway } from '../support/gateway.js';
+import { type Loose, until } from '../support/net.js';
 import { startEverything } from '../support/peers/index.js';
 import { CLIENT_INFO, MODERN, modern } from '../support/raw.js';
 import { form, startTaskServer, TASKS, text } from './task-server.js';
@@ -67,6 +69,9 @@ async function streamed(sdk: Loose, name: string, args: Loose, task?: Loose) {
   return expect.fail('no result');
 }
 
+const EVERYTHING = createRequire(import.meta.url).resolve(
+  '@modelcontextprotocol/server-everything/dist/index.js',
+);
 const TOOL = 'simulate-research-query';
 const KINDS = ['v2 legacy', 'v2 auto'] as const;
 
@@ -107,6 +112,28 @@ describe('server-everything', () => {
     const result = await client.callTool(TOOL, { topic: 'ants', ambiguous: true });
     expect(textOf(result)).toContain('# Research Report: ants (historical)');
     expect(someone.asked).toHaveLength(1);
+  }, 30_000);
+
+  test.concurrent('on standard streams, and a modern client', async () => {
+    const command = { command: process.execPath, args: [EVERYTHING, 'stdio'] };
+    const gateway = await startGateway({ '/mcp': { backend: command } });
+    const params = { name: TOOL, arguments: { topic: 'bugs', ambiguous: true } };
+    const options = { capabilities: { ...ELICITATION, ...TASKS } };
+    const { taskId } = (await modern(gateway.url(), 'tools/call', params, options)).json.result;
+    const look = async (status: string): Promise<Loose> =>
+      until(
+        async () => {
+          const { result } = (await modern(gateway.url(), 'tasks/get', { taskId }, options)).json;
+          return result.status === status && result;
+        },
+        `the task to be ${status}`,
+        20_000,
+      );
+    const keys = Object.keys((await look('input_required')).inputRequests);
+    const inputResponses = Object.fromEntries(keys.map((key) => [key, CHOICE]));
+    await modern(gateway.url(), 'tasks/update', { taskId, inputResponses }, options);
+    expect(textOf((await look('completed')).result)).toContain('# Research Report: bugs (historical)');
+    await gateway.close();
   }, 30_000);
 
   // This client polls to the end before it asks for the result, so that a server cannot ask it anything.

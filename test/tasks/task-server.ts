@@ -151,7 +151,13 @@ export async function startTaskServer(
           return { result: { resultType: 'complete', content, ...(args?.fails ? { isError: true } : {}) } };
         }
         if (!declares(step)) return missing(step);
-        return { result: { resultType: 'task', ...shared(begin(args)) } };
+        if (args?.asksFirst && step.params.inputResponses === undefined) {
+          const inputRequests = { sure: { method: 'elicitation/create', params: form('Sure?') } };
+          return { result: { resultType: 'input_required', inputRequests, requestState: 'asked' } };
+        }
+        return {
+          result: { resultType: 'task', ...shared(begin({ ...args, ...step.params.inputResponses })) },
+        };
       },
       'tasks/get': about((task) => {
         task.looks++;

@@ -66,6 +66,7 @@ export class TaskRun implements BackendTask, RpcListener {
   /** The `tasks/result` that is open. */
   #result: SessionCall | undefined;
   #fetching: Promise<void> | undefined;
+  #ending: Promise<void> | undefined;
   #onNews: (() => void) | undefined;
 
   constructor(options: TaskRunOptions) {
@@ -108,7 +109,12 @@ export class TaskRun implements BackendTask, RpcListener {
     if (this.#state.status === 'cancelled') this.#finish(undefined);
   }
 
-  async end(): Promise<void> {
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
     if (this.#over) return;
     if (!this.#session.lost && !isFinal(this.#state.status)) {
       const body = requestRope(this.#session.takeId(), 'tasks/cancel', this.#params());
