@@ -7,7 +7,7 @@ import { CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchang
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { Subscriber, Subscription } from '../exchange/hub.js';
 import { OtherSide, type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
-import { type Outcome, ownError } from '../exchange/outcome.js';
+import { type ErrorOutcome, type Outcome, ownError } from '../exchange/outcome.js';
 import type { ResultCache } from '../exchange/result-cache.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
@@ -142,7 +142,7 @@ export class Route implements RouteService, Ticking {
     } catch (error) {
       const outcome = this.#failure(error);
       // What the backend has to say in words of its own is not about the credentials.
-      if (outcome.origin === 'gateway') throw new ExchangeError(outcome);
+      if (outcome.origin === 'gateway' && !lacksScope(outcome)) throw new ExchangeError(outcome);
     }
   }
 
@@ -274,6 +274,11 @@ function begin(outbound: Outbound, exchange: Exchange, work: Work): Promise<Outc
 
 /** Why exchanges are cancelled when the gateway ends. */
 export const SHUTDOWN = 'the gateway is shutting down';
+
+/** Whether a credential is good, and just not for what was asked (RFC 6750, section 3.1). */
+function lacksScope({ status, headers }: ErrorOutcome): boolean {
+  return status === 403 && /\berror="?insufficient_scope\b/.test(headers?.['www-authenticate'] ?? '');
+}
 
 function isDown(outcome: Outcome): boolean {
   return outcome.type === 'error' && outcome.status !== undefined && outcome.status >= 500;

@@ -18,8 +18,13 @@ const jwt = (sub: string, serial: number) =>
   `Bearer ${base64({ alg: 'RS256' })}.${base64({ iss: 'https://idp.example.com', sub, serial })}.x`;
 
 /** What a server lets a credential do. */
-type Rights = Readonly<Record<string, 'nothing' | 'reading' | 'all'>>;
-const RIGHTS: Rights = { 'Bearer reader': 'reading', 'Bearer writer': 'all', 'Bearer other': 'all' };
+type Rights = Readonly<Record<string, 'nothing' | 'reading' | 'calling' | 'all'>>;
+const RIGHTS: Rights = {
+  'Bearer reader': 'reading',
+  'Bearer caller': 'calling',
+  'Bearer writer': 'all',
+  'Bearer other': 'all',
+};
 
 const refusal = ({ authorization }: Loose) =>
   authorization === undefined || RIGHTS[authorization] === undefined
@@ -38,7 +43,8 @@ function lazy(rights: (authorization: string | undefined) => string, era: 'legac
           if (authorization === undefined || rights(authorization) !== 'nothing') return false;
         }
         const may = rights(headers.authorization);
-        if (may === 'all' || (may === 'reading' && json?.method !== 'tools/call')) return false;
+        const isCall = json?.method === 'tools/call';
+        if (may === 'all' || may === (isCall ? 'calling' : 'reading')) return false;
         const { status, challenge } = refusal(headers);
         sendJson({ error: 'refused' }, status, { 'www-authenticate': challenge });
         return true;
@@ -90,6 +96,14 @@ describe.each(['legacy', 'modern'] as const)('toward a %s server', (era) => {
     expectAnswer(await call(session, 'Bearer writer'));
     expect((await call(session, 'Bearer reader')).status).toBe(404);
   });
+});
+
+test('a credential for what was refused is good, whatever else it is not for', async () => {
+  const backend = await lazy(byRights);
+  const session = await legacy((await gatewayTo(backend.url)).url());
+  expect((await call(session)).status).toBe(401);
+  expectAnswer(await call(session, 'Bearer caller'));
+  expect(backend.received('ping').map(({ headers }) => headers.authorization)).toEqual(['Bearer caller']);
 });
 
 test('without a challenge nobody else has the session', async () => {
