@@ -1,3 +1,4 @@
+import { NEWEST_LEGACY } from '../eras/legacy/revisions.js';
 import { type ProbeAnswer, type ProbeOptions, probe } from '../eras/modern/probe.js';
 import { Rope, requestRope } from '../jsonrpc/index.js';
 import { RpcCall, SILENT } from '../transports/rpc-call.js';
@@ -37,7 +38,7 @@ export async function findEra(options: FindEraOptions): Promise<ProbeAnswer> {
 async function silent(options: FindEraOptions, transport: Transport): Promise<ProbeAnswer> {
   const { timeoutMs, ticker, ownInfo } = options;
   await pause(timeoutMs);
-  const params = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":${ownInfo}}`;
+  const params = `{"protocolVersion":"${NEWEST_LEGACY}","capabilities":{},"clientInfo":${ownInfo}}`;
   const rpc = new RpcCall('0', ticker, SILENT);
   rpc.post(transport, [], requestRope(0, 'initialize', new Rope().push(params)), false);
   const reply = await rpc.reply;

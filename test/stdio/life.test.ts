@@ -128,3 +128,24 @@ test('the limit of processes is told to whoever needs one more, and to nobody el
   await until(() => running().length === 1, 'the process to end');
   await until(async () => (await legacy(url)).initialize.json?.result, 'a place to be free');
 });
+
+test('a legacy client keeps its session when the gateway is started anew, with another process', async () => {
+  const { url, gateway, running } = await startRig({
+    backend,
+    file: { sealKeys: ['a key for the tests of processes'] },
+  });
+  const session = await legacy(url);
+  const before = textOf((await call(session, 'pid')).json);
+  await gateway.restart();
+  expect(running()).toEqual([]);
+  const after = textOf((await call(session, 'pid')).json);
+  expect(after).toBe(String(running()[0]));
+  expect(after).not.toBe(before);
+});
+
+test('a server that is in use is not ended for being old', async () => {
+  const { url, started } = await startRig({ backend, route: { sessions: { idle: '200ms' } } });
+  const { json } = await callModern(url, 'slow', { ms: 900 });
+  expect(textOf(json)).toBe('done');
+  expect(started()).toHaveLength(1);
+});

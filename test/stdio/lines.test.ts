@@ -67,6 +67,14 @@ test('ids that come back as strings, or twice, or of no request, do no harm', as
   expect((await session.request('tools/list')).json.result.tools.length).toBeGreaterThan(10);
 });
 
+test('messages that come together in an array are taken apart', async () => {
+  const { url } = await startRig({ backend });
+  const session = await legacy(url);
+  const [slow, batch] = await Promise.all([call(session, 'batched'), call(session, 'batch')]);
+  expect(textOf(slow.json)).toBe('batched');
+  expect(textOf(batch.json)).toBe('batch');
+});
+
 test.each([true, false])('an answer above the limit fails its call alone (id first: %s)', async (idFirst) => {
   const { url } = await startRig({ backend, file: { limits: { result: '100KiB' } } });
   const session = await legacy(url);

@@ -45,6 +45,7 @@ const waiting = new Map();
 const listeners = new Map();
 let nextId = 1;
 let deaf = false;
+let batched;
 const ask = (method, params) =>
   new Promise((resolve) => {
     const id = `question-${nextId++}`;
@@ -124,6 +125,17 @@ const TOOLS = {
       process.stdout.write(Buffer.from([0xc0, 0xaf]));
       write('"}]}}\n');
     },
+  }),
+  // Answered together with the next `batch`.
+  batched: () => ({
+    raw: (message) => {
+      batched = message;
+    },
+    ...text('batched'),
+  }),
+  batch: () => ({
+    raw: (message) => write(`${JSON.stringify([1, batched, message])}\n`),
+    ...text('batch'),
   }),
   stringId: () => ({
     raw: (message) => send({ ...message, id: String(message.id) }),
