@@ -1,9 +1,9 @@
 import { isChange } from '../../exchange/changes.js';
-import { CODE, cancelled, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
+import { cancelled } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { serverMessageFor } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
-import type { Answer } from '../../exchange/types.js';
+import type { Answer, ForwardedHeaders, Question } from '../../exchange/types.js';
 import {
   type Edits,
   getMember,
@@ -13,13 +13,12 @@ import {
 } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../../transports/catch-up.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../transports/rpc-call.js';
-import { answerFor } from './answers.js';
 import type { BackendSession } from './backend-session.js';
 import { lowerParams } from './lowering.js';
 import { featuresFor } from './revisions.js';
 import type { Roots } from './roots.js';
+import { type Answering, answerServer } from './server-questions.js';
 
-const EMPTY_RESULT = Buffer.from('{}');
 /**
  * What a client of the modern era brings along when it tries again, which no server of this one knows; and what makes a
  * call a task here alone.
@@ -46,7 +45,7 @@ function foreignMembers({ request, caller }: Exchange): Edits | undefined {
 }
 
 /** One exchange on a backend session: the request, its progress and questions, its cancellation. */
-export class LegacyCall implements RpcListener {
+export class LegacyCall implements RpcListener, Answering {
   readonly #exchange: Exchange;
   readonly #session: BackendSession;
   #id = 0;
@@ -120,35 +119,24 @@ export class LegacyCall implements RpcListener {
     return (resume) => exchange.onDrain(resume);
   }
 
-  onRequest(frame: RequestFrame): void {
-    void this.#ask(frame);
-  }
-
   /** A question of the server, whether it came on the call's own stream or on that of a session that the call has alone. */
-  async #ask(frame: RequestFrame): Promise<void> {
-    const { forwarded } = this.#exchange.caller;
-    if (frame.method === 'ping') {
-      this.#session.answer(frame.id, { result: EMPTY_RESULT }, forwarded);
-      return;
-    }
-    try {
-      const answer = await this.#answerTo(frame);
-      if (this.#done) return;
-      const features = featuresFor(this.#session.info.revision);
-      this.#session.answer(frame.id, answerFor(frame.method, answer, features), forwarded);
-    } catch (error) {
-      if (this.#done || error instanceof QuestionWithdrawn) return;
-      const code = error instanceof QuestionRefused ? error.code : CODE.internal;
-      this.#session.refuse(frame.id, (error as Error).message, forwarded, code);
-    }
+  onRequest(frame: RequestFrame): void {
+    void answerServer(this.#session, frame, this);
   }
 
-  async #answerTo(frame: RequestFrame): Promise<Answer> {
-    const { id, method, params } = frame;
+  get forwarded(): ForwardedHeaders {
+    return this.#exchange.caller.forwarded;
+  }
+
+  get over(): boolean {
+    return this.#done;
+  }
+
+  answerTo(question: Question): Promise<Answer> {
     const { caller } = this.#exchange;
-    const question = { id, method, params, bytes: frame.bytes };
     const ask = (): Promise<Answer> => this.#exchange.ask(question);
-    return method === 'roots/list' && caller.era !== 'legacy' ? this.#roots.answer(caller, ask) : ask();
+    const isOfRoots = question.method === 'roots/list' && caller.era !== 'legacy';
+    return isOfRoots ? this.#roots.answer(caller, ask) : ask();
   }
 
   #cancel(reason: string): void {

@@ -1,14 +1,15 @@
 import { isChange } from '../../exchange/changes.js';
-import {
-  badGateway,
-  CODE,
-  ExchangeError,
-  QuestionRefused,
-  QuestionWithdrawn,
-} from '../../exchange/errors.js';
+import { badGateway, CODE, ExchangeError } from '../../exchange/errors.js';
 import { backendError, type Outcome, ownError, type ResultOutcome } from '../../exchange/outcome.js';
 import { type BackendTask, isFinal, type TaskState } from '../../exchange/tasks.js';
-import type { Caller, Channel, ServerMessage } from '../../exchange/types.js';
+import type {
+  Answer,
+  Caller,
+  Channel,
+  ForwardedHeaders,
+  Question,
+  ServerMessage,
+} from '../../exchange/types.js';
 import {
   getMember,
   type NotificationFrame,
@@ -21,13 +22,11 @@ import {
 import type { CatchUp } from '../../transports/catch-up.js';
 import { noAnswerError } from '../../transports/no-answer.js';
 import type { RpcListener, RpcReply } from '../../transports/rpc-call.js';
-import { answerFor } from './answers.js';
 import type { BackendSession, SessionCall } from './backend-session.js';
 import { neutralResult } from './codec.js';
-import { featuresFor } from './revisions.js';
+import { type Answering, answerServer } from './server-questions.js';
 import { dropRelatedTask, neutralTask } from './task-codec.js';
 
-const EMPTY_RESULT = Buffer.from('{}');
 const STATUS = 'notifications/tasks/status';
 /** How long a server may take to say how a task is. */
 const LOOK_MS = 30_000;
@@ -45,7 +44,7 @@ export interface TaskRunOptions {
   /** A notification as the client is to have it; undefined where it is not for it. */
   readonly tell: (frame: NotificationFrame) => ServerMessage | undefined;
   /** Answers `roots/list` where the client is not to be asked. */
-  readonly answerRoots: (ask: () => ReturnType<Channel['ask']>) => ReturnType<Channel['ask']>;
+  readonly answerRoots: (ask: () => Promise<Answer>) => Promise<Answer>;
   readonly onChange: (frame: NotificationFrame) => void;
   /** Nothing more is wanted of the session. */
   readonly onOver: () => void;
@@ -55,7 +54,7 @@ export interface TaskRunOptions {
  * A tool call that a legacy server carries out as a task (2025-11-25, basic/utilities/tasks), looked after on the session
  * that it was made on: servers know their tasks by session, and put questions on the stream of `tasks/result`.
  */
-export class TaskRun implements BackendTask, RpcListener {
+export class TaskRun implements BackendTask, RpcListener, Answering {
   readonly #options: TaskRunOptions;
   readonly #session: BackendSession;
   #caller: Caller;
@@ -118,7 +117,7 @@ export class TaskRun implements BackendTask, RpcListener {
     if (this.#over) return;
     if (!this.#session.lost && !isFinal(this.#state.status)) {
       const body = requestRope(this.#session.takeId(), 'tasks/cancel', this.#params());
-      await this.#session.post(body, this.#caller.forwarded, true, END_MS).catch(() => {});
+      await this.#session.post(body, this.forwarded, true, END_MS).catch(() => {});
     }
     this.#finish(undefined);
   }
@@ -137,30 +136,23 @@ export class TaskRun implements BackendTask, RpcListener {
     return (resume) => channel.onDrain(resume);
   }
 
+  /** A question of the server, for whoever follows the task. */
   onRequest(frame: RequestFrame): void {
-    void this.#answer(frame);
+    void answerServer(this.#session, frame, this);
   }
 
-  /** A question of the server, for whoever follows the task. */
-  async #answer(frame: RequestFrame): Promise<void> {
-    const session = this.#session;
-    const { id, method, params, bytes } = frame;
-    const forwarded = () => this.#caller.forwarded;
-    if (method === 'ping') {
-      session.answer(id, { result: EMPTY_RESULT }, forwarded());
-      return;
-    }
+  get forwarded(): ForwardedHeaders {
+    return this.#caller.forwarded;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  answerTo(question: Question): Promise<Answer> {
     const { channel, answerRoots } = this.#options;
-    const ask = (): ReturnType<Channel['ask']> => channel.ask({ id, method, params, bytes });
-    try {
-      const answer = await (method === 'roots/list' ? answerRoots(ask) : ask());
-      if (!this.#over)
-        session.answer(id, answerFor(method, answer, featuresFor(session.info.revision)), forwarded());
-    } catch (error) {
-      if (this.#over || error instanceof QuestionWithdrawn) return;
-      const code = error instanceof QuestionRefused ? error.code : CODE.internal;
-      session.refuse(id, (error as Error).message, forwarded(), code);
-    }
+    const ask = (): Promise<Answer> => channel.ask(question);
+    return question.method === 'roots/list' ? answerRoots(ask) : ask();
   }
 
   async #look(): Promise<void> {
@@ -199,7 +191,7 @@ export class TaskRun implements BackendTask, RpcListener {
   }
 
   async #fetchResult(): Promise<void> {
-    this.#result = this.#session.request('tasks/result', () => this.#params(), this.#caller.forwarded, this);
+    this.#result = this.#session.request('tasks/result', () => this.#params(), this.forwarded, this);
     const reply = await this.#result.done;
     this.#result = undefined;
     if (this.#over || this.#isLost(reply)) return;
@@ -219,7 +211,7 @@ export class TaskRun implements BackendTask, RpcListener {
 
   /** A request about the task that is answered at once. */
   async #ask(method: 'tasks/get' | 'tasks/cancel'): Promise<RpcReply> {
-    const { rpc, done } = this.#session.request(method, () => this.#params(), this.#caller.forwarded, this);
+    const { rpc, done } = this.#session.request(method, () => this.#params(), this.forwarded, this);
     const timer = setTimeout(() => rpc.abort(`no answer to ${method} within ${LOOK_MS} ms`), LOOK_MS).unref();
     const reply = await done.finally(() => clearTimeout(timer));
     this.#isLost(reply);

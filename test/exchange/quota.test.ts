@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { ANONYMOUS } from '../../src/exchange/digest.js';
+import { Quota } from '../../src/exchange/quota.js';
+import type { Principal } from '../../src/exchange/types.js';
+
+const ADA = 'ada' as Principal;
+const BOB = 'bob' as Principal;
+
+test('so many for one principal, so many for all who show no credential, and so many in all', () => {
+  const quota = new Quota({ max: 4, maxPerPrincipal: 1, maxAnonymous: 2 }, 'things');
+  quota.take(ADA);
+  expect(quota.full(ADA)).toBe('own');
+  expect(() => quota.take(ADA)).toThrow('limit of 1 things of one principal reached');
+  quota.take(ANONYMOUS);
+  quota.take(ANONYMOUS);
+  expect(() => quota.take(ANONYMOUS)).toThrow('limit of 2 things of callers without a credential reached');
+  expect(quota.full(BOB)).toBeUndefined();
+  quota.take(BOB);
+  expect(quota.full('eve' as Principal)).toBe('all');
+  expect(() => quota.take('eve' as Principal)).toThrow('limit of 4 things reached');
+  expect(quota.size).toBe(4);
+  quota.give(ADA);
+  quota.take(ADA);
+  for (const principal of [ADA, BOB, ANONYMOUS, ANONYMOUS]) quota.give(principal);
+  expect(quota.size).toBe(0);
+  expect(quota.full(ADA)).toBeUndefined();
+});
