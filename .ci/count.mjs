@@ -1,8 +1,8 @@
-// node .ci/count.mjs REPORT FAILED_STEPS: prints what was skipped, then `N passed, N failed` from vitest's JSON report
-// as the last line. Exits with 1 unless everything passed.
+// node .ci/count.mjs REPORT FAILED_STEPS [COUNTS…]: prints what was skipped, then `N passed, N failed` as the last line,
+// from vitest's JSON report and from files with `{ passed, failed }`. Exits with 1 unless everything passed.
 import { readFileSync } from 'node:fs';
 
-const [file, steps] = process.argv.slice(2);
+const [file, steps, ...counts] = process.argv.slice(2);
 let passed = 0;
 let failed = Number(steps);
 try {
@@ -24,6 +24,16 @@ try {
 } catch (error) {
   failed += 1;
   console.log(`no test report: ${error.message}`);
+}
+for (const other of counts) {
+  try {
+    const count = JSON.parse(readFileSync(other, 'utf8'));
+    passed += count.passed;
+    failed += count.failed;
+  } catch (error) {
+    failed += 1;
+    console.log(`no counts: ${error.message}`);
+  }
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);

@@ -51,6 +51,16 @@ export function stepsOf(client, server, gateway) {
   return { words, steps };
 }
 
+/** What a client says of a step in a line that it prints; nothing in other lines. */
+function toldIn(line) {
+  if (!line.startsWith('@step ')) return {};
+  try {
+    return JSON.parse(line.slice(6));
+  } catch {
+    return {};
+  }
+}
+
 /** Runs a client on a URL: what it saw in each step. */
 export async function runClient(client, url, { words, steps }) {
   const installed = await ensure(client.install);
@@ -63,9 +73,8 @@ export async function runClient(client, url, { words, steps }) {
   const home = mkdtempSync(join(tmpdir(), 'eragate-interop-home-'));
   const env = { HOME: home, ...command.env, PEER: JSON.stringify({ url, steps, words, mode: client.mode }) };
   const ended = await run({ ...command, env }, CLIENT_MS, (line) => {
-    if (!line.startsWith('@step ')) return;
-    const { step, ...rest } = JSON.parse(line.slice(6));
-    told.set(step, rest);
+    const { step, ...rest } = toldIn(line);
+    if (step !== undefined) told.set(step, rest);
   });
   rmSync(home, { recursive: true, force: true });
   return { told, output: ended.output, timedOut: ended.timedOut };

@@ -1,7 +1,7 @@
 // The clients. Each row: what it is and how it is installed; `script` in clients/ and its `mode`; `era` of the requests
 // that it sends through the gateway, where the backend does not decide; `path` below the route; `lacks`, the steps that
 // it has no means for, and `limits`, the steps that fail for a reason that is not the gateway's.
-import { go, npm, own, pip } from './install.mjs';
+import { cargo, go, npm, own, pip } from './install.mjs';
 
 const SDK_1 = '@modelcontextprotocol/sdk';
 // As the tests of this repository have them.
@@ -320,6 +320,25 @@ export const CLIENTS = [
     command: ({ folder }) => ({ command: `${folder}/bin/client` }),
     mode: 'sse2024-11-05',
     path: '/sse',
+    era: 'legacy',
+    lacks: { question: NO_QUESTIONS },
+  },
+  {
+    name: 'Rust SDK, auto',
+    version: '3.11.0',
+    speaks: '2026-07-28, asks first; its own implementation',
+    install: cargo('rust'),
+    command: ({ folder }) => ({ command: `${folder}/target/debug/client` }),
+    mode: 'auto',
+    era: 'modern',
+  },
+  {
+    name: 'Rust SDK, legacy',
+    version: '3.11.0',
+    speaks: '2025-11-25; its own implementation',
+    install: cargo('rust'),
+    command: ({ folder }) => ({ command: `${folder}/target/debug/client` }),
+    mode: 'legacy',
     era: 'legacy',
   },
 ];

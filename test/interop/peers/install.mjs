@@ -38,7 +38,7 @@ const INSTALLERS = {
   },
   async cargo(folder, { key }) {
     cpSync(join(HERE, key), folder, { recursive: true });
-    await must({ command: 'cargo', args: ['build', '--quiet', '--release'], cwd: folder });
+    await must({ command: 'cargo', args: ['build', '--quiet'], cwd: folder });
   },
 };
 

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { CALLERS, CLIENTS } from './clients.mjs';
 import { REFERENCES } from './references.mjs';
 import { PLACES, SERVERS, TRANSPORTS } from './servers.mjs';
-import { STEPS } from './steps.mjs';
 
 const STORE = fileURLToPath(new URL('results.json', import.meta.url));
 const PAGE = fileURLToPath(new URL('../RESULTS.md', import.meta.url));
@@ -115,15 +114,19 @@ export function writeResults() {
     '# Real clients and servers, seen through the gateway',
     `Made by \`npm run interop -- --write\`, last on ${new Date().toISOString().slice(0, 10)} with Node ${process.version} on ${cpus().length} cores.`,
     [
-      'Each pair takes the steps that both can do, of these: ' +
-        STEPS.join(', ') +
-        '. **list**, **call** and **read** are of',
-      'tools and a resource, **error** is a tool that fails, **progress** are the notifications of a call, **question** is a form',
-      'that a tool asks the user to fill in, **change** is a subscription to a resource. *works* means that all of them gave what',
-      'was expected; the letters are the cells in which the gateway answered: the client’s era and the server’s (L: legacy, M:',
-      'modern). Notes are at the end.',
+      'Each pair takes the steps that both can do, of these: connect, list, call, error, read, progress, question, change.',
+      '**list**, **call** and **read** are of tools and a resource, **error** is a tool that fails, **progress** are the',
+      'notifications of a call, **question** is a form that a tool asks the user to fill in, **change** is a subscription to a',
+      'resource. *works* means that all of them gave what was expected; the letters are the cells in which the gateway answered:',
+      'the client’s era and the server’s (L: legacy, M: modern). Notes are at the end. Every pair is run again by `npm run',
+      'interop`, which fails where one does not do what stands here.',
     ].join('\n'),
     '## Clients',
+    `In front of servers of ${PLACES.map(
+      ({ server }) => `${server.name.replace(/,.*/, '')} ${server.version}`,
+    )
+      .filter((name, index, all) => all.indexOf(name) === index)
+      .join(' and ')}.`,
     clientTable(notes),
     '## Servers',
     serverTable('servers', SERVERS, notes),

@@ -2,7 +2,7 @@
 // where it is not the fixture; `lacks`, the steps that it has no means for, and `limits`, the steps that fail for a
 // reason that is not the gateway's.
 import { fileURLToPath } from 'node:url';
-import { go, npm, own, pip } from './install.mjs';
+import { cargo, go, npm, own, pip } from './install.mjs';
 
 /** The transports over which servers are tried. */
 export const TRANSPORTS = { http: 'Streamable HTTP', sse: 'HTTP+SSE', stdio: 'stdio' };
@@ -324,6 +324,18 @@ export const SERVERS = [
     ),
     ssePath: '/',
     path: '/',
+  },
+  {
+    name: 'Rust SDK',
+    version: '3.11.0',
+    speaks: 'both; its own implementation',
+    install: cargo('rust'),
+    ...Object.fromEntries(
+      ['http', 'stdio'].map((transport) => [
+        transport,
+        ({ folder, port }) => ({ command: `${folder}/target/debug/server`, args: [transport, String(port)] }),
+      ]),
+    ),
   },
 ];
 

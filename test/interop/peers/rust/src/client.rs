@@ -35,12 +35,22 @@ impl ClientHandler for Handler {
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let form = serde_json::to_value(request).unwrap_or_default();
-        let members = form["requestedSchema"]["properties"].as_object().cloned().unwrap_or_default();
-        let content: serde_json::Map<String, Value> = members.keys().map(|key| (key.clone(), json!("Ada"))).collect();
+        let members = form["requestedSchema"]["properties"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
+        let content: serde_json::Map<String, Value> = members
+            .keys()
+            .map(|key| (key.clone(), json!("Ada")))
+            .collect();
         Ok(ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(content)))
     }
 
-    async fn on_progress(&self, _params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+    async fn on_progress(
+        &self,
+        _params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
         self.progress.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -64,26 +74,37 @@ fn tell(step: &str, seen: anyhow::Result<Value>) {
 type Client = RunningService<RoleClient, Handler>;
 
 async fn call(client: &Client, words: &Value) -> anyhow::Result<CallToolResult> {
-    let mut params = CallToolRequestParams::new(words["tool"].as_str().unwrap_or_default().to_owned());
+    let mut params =
+        CallToolRequestParams::new(words["tool"].as_str().unwrap_or_default().to_owned());
     params.arguments = words["args"].as_object().cloned();
     Ok(client.call_tool(params).await?)
 }
 
 fn text(result: &CallToolResult) -> String {
     let parts = serde_json::to_value(&result.content).unwrap_or_default();
-    let texts = parts.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    let texts = parts
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|part| part["text"].as_str());
     texts.collect::<Vec<_>>().join(" ")
 }
 
+// The legacy era's way to subscribe is deprecated.
+#[allow(deprecated)]
 async fn take(client: &Client, step: &str, words: &Value, modern: bool) -> anyhow::Result<Value> {
     let uri = words["uri"].as_str().unwrap_or_default().to_owned();
     match step {
         "list" => {
             let tools = client.list_all_tools().await?;
-            Ok(json!(tools.iter().map(|tool| &tool.name).collect::<Vec<_>>()))
+            Ok(json!(
+                tools.iter().map(|tool| &tool.name).collect::<Vec<_>>()
+            ))
         }
         "read" => {
-            let result = client.read_resource(ReadResourceRequestParams::new(uri)).await?;
+            let result = client
+                .read_resource(ReadResourceRequestParams::new(uri))
+                .await?;
             Ok(serde_json::to_value(&result.contents)?[0]["text"].clone())
         }
         "error" => match call(client, words).await {
@@ -94,13 +115,18 @@ async fn take(client: &Client, step: &str, words: &Value, modern: bool) -> anyho
         "progress" => {
             client.service().progress.store(0, Ordering::Relaxed);
             let result = call(client, words).await?;
-            Ok(json!({ "count": client.service().progress.load(Ordering::Relaxed), "text": text(&result) }))
+            Ok(
+                json!({ "count": client.service().progress.load(Ordering::Relaxed), "text": text(&result) }),
+            )
         }
         "change" if modern => {
-            let filter = SubscriptionFilter::builder().resource_subscription(uri).build();
+            let filter = SubscriptionFilter::builder()
+                .resource_subscription(uri)
+                .build();
             let mut subscription = client.listen(filter).await?;
             call(client, words).await?;
-            let change = tokio::time::timeout(Duration::from_secs(10), subscription.next()).await??;
+            let change =
+                tokio::time::timeout(Duration::from_secs(10), subscription.next()).await??;
             Ok(json!(serde_json::to_string(&change)?))
         }
         "change" => {
@@ -126,11 +152,17 @@ async fn main() -> anyhow::Result<()> {
     let mode = match peer["mode"].as_str() {
         Some("legacy") => ClientLifecycleMode::Initialize,
         Some("discover") => ClientLifecycleMode::Discover { preferred_versions },
-        _ => ClientLifecycleMode::Auto { preferred_versions, legacy_version: None },
+        _ => ClientLifecycleMode::Auto {
+            preferred_versions,
+            legacy_version: None,
+        },
     };
     let modern = mode != ClientLifecycleMode::Initialize;
     let transport = StreamableHttpClientTransport::from_uri(url);
-    let client = match Handler::default().serve_with_lifecycle(transport, mode).await {
+    let client = match Handler::default()
+        .serve_with_lifecycle(transport, mode)
+        .await
+    {
         Ok(client) => client,
         Err(error) => {
             tell("connect", Err(error.into()));
@@ -140,8 +172,16 @@ async fn main() -> anyhow::Result<()> {
     tell("connect", Ok(json!("connected")));
     for step in peer["steps"].as_array().into_iter().flatten().skip(1) {
         let step = step.as_str().unwrap_or_default();
-        let taken = tokio::time::timeout(Duration::from_secs(20), take(&client, step, &peer["words"][step], modern));
-        tell(step, taken.await.unwrap_or_else(|_| Err(anyhow::anyhow!("nothing within 20 s"))));
+        let taken = tokio::time::timeout(
+            Duration::from_secs(20),
+            take(&client, step, &peer["words"][step], modern),
+        );
+        tell(
+            step,
+            taken
+                .await
+                .unwrap_or_else(|_| Err(anyhow::anyhow!("nothing within 20 s"))),
+        );
     }
     client.cancel().await?;
     Ok(())

@@ -57,7 +57,8 @@ impl Fixture {
     async fn slow(&self, meta: RequestMetaObject, peer: Peer<RoleServer>) -> String {
         for step in 1..=3 {
             if let Some(token) = meta.get_progress_token() {
-                let progress = ProgressNotificationParam::new(token, f64::from(step)).with_total(3.0);
+                let progress =
+                    ProgressNotificationParam::new(token, f64::from(step)).with_total(3.0);
                 let _ = peer.notify_progress(progress).await;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -91,14 +92,19 @@ impl Fixture {
             requested_schema,
         };
         let mut requests = InputRequests::new();
-        requests.insert("name".into(), InputRequest::Elicitation(ElicitRequest::new(form)));
+        requests.insert(
+            "name".into(),
+            InputRequest::Elicitation(ElicitRequest::new(form)),
+        );
         Ok(InputRequiredResult::new(Some(requests), None).into())
     }
 
     #[tool(description = "Tells of a change")]
     async fn touch(&self, peer: Peer<RoleServer>) -> String {
         let _ = TOUCHED.send(());
-        let _ = peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(NOTE)).await;
+        let _ = peer
+            .notify_resource_updated(ResourceUpdatedNotificationParam::new(NOTE))
+            .await;
         "touched".into()
     }
 }
@@ -130,7 +136,10 @@ impl ServerHandler for Fixture {
         Ok(())
     }
 
-    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
         Some(requested.supported_by(&self.get_info().capabilities))
     }
 
