@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Exchange } from '../exchange/exchange.js';
+import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { Outcome } from '../exchange/outcome.js';
 import { getMember } from '../jsonrpc/index.js';
 
@@ -23,7 +23,7 @@ export function logExchange(
     route,
     cell: `${CELL[caller.era]}${notes.backendEra === undefined ? '-' : CELL[notes.backendEra]}`,
     method: request.method,
-    name: request.name?.slice(0, LONGEST_NAME),
+    name: nameOf(request)?.slice(0, LONGEST_NAME),
     status: httpStatus,
     outcome: outcomeOf(outcome, exchange),
     ms: round(performance.now() - startedAt),
@@ -32,6 +32,11 @@ export function logExchange(
     cache: notes.cache,
     error: outcome.type === 'error' && outcome.origin === 'gateway' ? outcome.message : undefined,
   });
+}
+
+/** Whoever has the name of a task may have the task, too (extension, "Security Considerations"). */
+function nameOf({ method, name }: ExchangeRequest): string | undefined {
+  return method.startsWith('tasks/') ? undefined : name;
 }
 
 function outcomeOf(outcome: Outcome, exchange: Exchange): string | number {

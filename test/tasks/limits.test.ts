@@ -118,6 +118,23 @@ describe('the name of a task is good', () => {
   });
 });
 
+test('the names of tasks are in no log', async () => {
+  const { server, gateway, begin, ask } = await start();
+  const id = await begin();
+  for (const method of METHODS) await ask(method, id);
+  const modernServer = keep(await startTaskServer());
+  const other = keep(await startGateway({ '/mcp': modernServer.url }));
+  const session = await legacy(other.url());
+  const params = { name: 'slow', arguments: {}, task: {} };
+  const { taskId } = (await session.request('tools/call', params)).json.result.task;
+  await session.request('tasks/get', { taskId });
+  const own = modernServer.tasks[0]?.taskId ?? '';
+  await modern(other.url(), 'tasks/get', { taskId: own }, knowing);
+  const logs = JSON.stringify([...gateway.logs, ...other.logs]);
+  expect(logs).toContain('"method":"tasks/get"');
+  for (const name of [id, taskId, own, server.tasks[0]?.taskId]) expect(logs).not.toContain(name);
+});
+
 describe('a task is kept', () => {
   test('no longer than its server says, and is then cancelled, and its session given back', async () => {
     const { server, begin, ask } = await start({}, { task: { ttl: 300 } }, { sessions: { idle: '50ms' } });
@@ -148,6 +165,17 @@ describe('a task is kept', () => {
       expect((await ask('get', id, options)).result.result).toMatchObject(text(`${n}`));
     }
     await until(() => server.sessions.size === 1, 'the end of the sessions above the limit');
+  });
+
+  test('on a session of its own, where each call has one, which ends with it', async () => {
+    const { server, begin, ask } = await start({}, {}, { sessions: { isolation: 'call' } });
+    const ids = [await begin(), await begin()];
+    expect(new Set(server.tasks.map(({ session }) => session)).size).toBe(2);
+    server.tasks[0]?.complete(text('done'));
+    expect((await ask('get', ids[0] as string)).result.result).toMatchObject(text('done'));
+    await until(() => !server.sessions.has(server.tasks[0]?.session ?? ''), 'the end of the session');
+    expect(server.sessions.has(server.tasks[1]?.session ?? '')).toBe(true);
+    expect((await ask('get', ids[1] as string)).result.status).toBe('working');
   });
 
   test('with the credentials of now', async () => {
