@@ -162,16 +162,17 @@ export class Answer implements Ticking {
       this.#held.push(resume);
       return;
     }
-    if (!this.#res.writableNeedDrain || this.#state !== 'stream') {
+    const res = this.#res;
+    if (!res.writableNeedDrain || this.#state !== 'stream') {
       resume();
       return;
     }
     const wake = (): void => {
-      this.#res.off('drain', wake).off('close', wake);
+      res.off('drain', wake).off('close', wake);
       resume();
     };
-    this.#res.on('drain', wake).on('close', wake);
-    cutOffUnread(this.#res);
+    res.on('drain', wake).on('close', wake);
+    cutOffUnread(res);
   }
 
   /** Opens the event stream at once, also to a client that did not name the type: the answer can be nothing else. */

@@ -134,12 +134,15 @@ export class SessionReplay {
 
   keep(stream: ReplayStream, seq: number, text: Rope): void {
     const bytes = text.byteLength + OVERHEAD_BYTES;
-    if (this.#takeRoom(bytes) && !stream.forgotten) {
+    const taken = this.#takeRoom(bytes);
+    // To make room for it the stream itself may have had to go.
+    if (taken && !stream.forgotten) {
       const kept = text.byteLength <= SMALL_BYTES ? text.toLatin1() : text;
       this.#events.push({ stream, seq, text: kept, bytes });
       this.#bytes += bytes;
       return;
     }
+    if (taken) this.#room.give(bytes);
     // What came before is of no use either: whoever takes the stream up is to miss nothing.
     this.#dropAll(stream);
     stream.lostUpTo = seq;

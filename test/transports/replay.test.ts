@@ -178,6 +178,18 @@ describe('the room', () => {
     expect(left.at(-1)?.has(0)).toBe(true);
   });
 
+  test('is given back by a stream that has to go for its own next event', () => {
+    const { begin, room } = setUp(80_000);
+    const sessions = Array.from({ length: 9 }, () => new SessionReplay(room));
+    const [away, ...others] = sessions.map((session) => begin(session));
+    for (const stream of others) stream?.event(large(8_400));
+    away?.leave();
+    for (let i = 0; i < 2; i += 1) away?.event(large(4_000));
+    expect(away?.forgotten).toBe(true);
+    for (const session of sessions) session.close();
+    expect(room.bytes).toBe(0);
+  });
+
   test('that is all in use has none for others, whose streams go on without it', () => {
     const { begin, room } = setUp(80_000);
     for (let i = 0; i < 12; i += 1) begin(new SessionReplay(room))?.event(large(7_000));
