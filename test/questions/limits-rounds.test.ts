@@ -38,6 +38,9 @@ async function setUp(round: Round, options: Loose = {}): Promise<Rig> {
   return { backend, gateway, session: await legacyClient(gateway.url(), options.client) };
 }
 
+/** A client that could come back would be waited for. */
+const GOES_FOR_GOOD = { config: { limits: { replay: 0 } } };
+
 const call = ({ session }: Rig, id: unknown = 1): Promise<RawStream> =>
   session.open('tools/call', { name: 'ask', arguments: { key: 1 } }, { id });
 
@@ -348,7 +351,7 @@ describe('the client ends its call', () => {
   });
 
   test('by going away while it is asked: the questions are taken back on its other stream', async () => {
-    const rig = await setUp(round);
+    const rig = await setUp(round, GOES_FOR_GOOD);
     const feed = await rig.session.listen();
     const stream = await call(rig);
     const questions = [await questionOn(stream), await questionOn(stream)];
@@ -365,7 +368,7 @@ describe('the client ends its call', () => {
   });
 
   test('by going away while the server works on a further round: its request is broken off', async () => {
-    const rig = await setUp(round);
+    const rig = await setUp(round, GOES_FOR_GOOD);
     const stream = await call(rig);
     await answerTo(rig.session, await questionOn(stream), accept('x'));
     await answerTo(rig.session, await questionOn(stream), accept('y'));
