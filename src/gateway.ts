@@ -97,8 +97,10 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
       ...built.map(({ route }) => route.drain(DRAIN_MS)),
       ...built.flatMap(({ endpoint }) => endpoint.inbounds.map((inbound) => inbound.drain())),
     ]);
-    // Each backend session that is ended may take a few seconds, whoever it was opened for.
+    // Each backend session that is ended may take a few seconds, whoever it was opened for. Where sessions are the
+    // transport's own, its end is theirs, also of those that are still being opened.
     await Promise.all([
+      ...built.map(({ transport }) => (transport.ownsSessions === true ? transport.close() : undefined)),
       ...built.flatMap(({ endpoint }) => endpoint.inbounds.map((inbound) => inbound.close())),
       ...built.map(({ endpoint }) => endpoint.sse?.close()),
       ...built.map(({ route }) => route.close()),

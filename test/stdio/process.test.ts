@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -54,4 +54,24 @@ test('servers end by themselves when the gateway is killed: their input ends', a
   gateway?.kill('SIGKILL');
   await gateway?.ended;
   await until(() => pids.filter(isAlive).length === 0, 'the processes to end');
+});
+
+test('a server that is still starting does not hold up the end of the gateway', async () => {
+  const journal = join(scratch, 'journal');
+  const backend = commandOf(JSON.stringify({ silentOn: '*', journal }), { era: 'legacy' });
+  gateway = await startGatewayProcess({ '/mcp': { backend } });
+  const url = gateway.url('/mcp');
+  const impatient = new AbortController();
+  const waiting = modern(url, 'tools/list', {}, { signal: impatient.signal }).catch(() => {});
+  const started = () =>
+    existsSync(journal)
+      ? [...readFileSync(journal, 'utf8').matchAll(/"started":(\d+)/g)].map(([, pid]) => Number(pid))
+      : [];
+  await until(() => started().length === 1, 'the process');
+  impatient.abort();
+  await waiting;
+  gateway.kill('SIGTERM');
+  expect((await gateway.ended).code).toBe(0);
+  expect(gateway.logs.at(-1)?.msg).toBe('closed');
+  expect(started().filter(isAlive)).toEqual([]);
 });
