@@ -309,6 +309,28 @@ describe.each([
     }
   });
 
+  test('is told of the progress of its calls, under its own token, before their result', async () => {
+    const { backend: server, gateway } = await start({ backend });
+    server.on('tools/call', (step) => {
+      const { progressToken } = step.params._meta;
+      const stream = step.stream();
+      for (const progress of [1, 2, 3]) {
+        const params = { progressToken, progress };
+        stream.event({ jsonrpc: '2.0', method: 'notifications/progress', params });
+      }
+      stream.event(step.frame({ result: { resultType: 'complete', content: [] } }));
+      stream.end();
+      return undefined;
+    });
+    const session = await shake(gateway);
+    const before = session.stream.events.length;
+    await session.ask('tools/call', { name: 'echo', _meta: { progressToken: 'mine' } }, 'c');
+    expect(session.stream.events.slice(before).map(({ json }) => json.id ?? json.params)).toEqual([
+      ...[1, 2, 3].map((progress) => ({ progressToken: 'mine', progress })),
+      'c',
+    ]);
+  });
+
   test('ends with its stream, and with it what is in flight', async () => {
     const { backend: server, gateway } = await start({ backend });
     server.on('tools/call', () => new Promise(() => {}));

@@ -140,6 +140,43 @@ describe('a tool is answered', () => {
   });
 });
 
+test('progress reaches its own call, however many are in flight', async () => {
+  const waiting: Posted[] = [];
+  const { gateway } = await start({
+    post: (posted) => {
+      if (!isCall(posted)) return false;
+      posted.accept();
+      waiting.push(posted);
+      if (waiting.length < 3) return true;
+      for (const { session, message } of waiting) {
+        const { progressToken } = message.params._meta;
+        for (const progress of [1, 2]) {
+          const params = { progressToken, progress, message: message.params.arguments.n };
+          session.send({ jsonrpc: '2.0', method: 'notifications/progress', params });
+        }
+      }
+      for (const one of waiting.reverse()) one.reply(SAID());
+      return true;
+    },
+  });
+  await list(gateway);
+  const names = ['a', 'b', 'c'];
+  const answers = await Promise.all(
+    names.map((n) =>
+      modern(gateway.url(), 'tools/call', {
+        name: 'echo',
+        arguments: { n },
+        _meta: { progressToken: `p${n}` },
+      }),
+    ),
+  );
+  for (const [i, n] of names.entries()) {
+    expect(answers[i]?.messages.map(({ params }) => params)).toEqual(
+      [1, 2].map((progress) => expect.objectContaining({ progressToken: `p${n}`, progress, message: n })),
+    );
+  }
+});
+
 describe('a tool fails at once', () => {
   const ways: Record<string, [(posted: Posted) => void, status: number, said: RegExp]> = {
     'when its POST is refused in plain words': [
@@ -266,6 +303,47 @@ describe('a session that is lost is replaced', () => {
     expect((await call(gateway)).json.result.content[0].text).toBe('done');
     expect((await session.request('tools/call', { name: 'echo' })).json.result).toEqual(SAID());
   });
+});
+
+test('calls that come during the handshake wait for it', async () => {
+  const { backend, gateway } = await start({
+    post: (posted) => {
+      if (posted.message.method !== 'initialize') return false;
+      posted.accept();
+      const result = {
+        protocolVersion: '2024-11-05',
+        capabilities: {},
+        serverInfo: { name: 'x', version: '1' },
+      };
+      setTimeout(() => posted.reply(result), 300);
+      return true;
+    },
+  });
+  const answers = await Promise.all([call(gateway), list(gateway), call(gateway)]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(backend.received('initialize')).toHaveLength(1);
+  const order = backend.requests.map(({ json }) => json?.method);
+  expect(order.slice(0, 3)).toEqual([undefined, 'initialize', 'notifications/initialized']);
+});
+
+test('what a server logs reaches a legacy client that listens to nothing but its call', async () => {
+  const { gateway } = await start({
+    capabilities: { tools: {}, logging: {} },
+    post: (posted) => {
+      if (!isCall(posted)) return false;
+      posted.accept();
+      const params = { level: 'info', data: 'working' };
+      posted.session.send({ jsonrpc: '2.0', method: 'notifications/message', params });
+      posted.reply(SAID());
+      return true;
+    },
+  });
+  for (const capabilities of [{}, { sampling: {} }]) {
+    const session = await legacy(gateway.url(), { capabilities });
+    const { messages, json } = await session.request('tools/call', { name: 'echo' });
+    expect(messages.map(({ params }) => params.data)).toEqual(['working']);
+    expect(json.result).toEqual(SAID());
+  }
 });
 
 describe('a server asks', () => {

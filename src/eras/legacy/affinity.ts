@@ -187,8 +187,11 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
       // Under a token of the gateway's own: of a call that is over, the client could take it for one of its own.
       return this.#session?.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
     }
+    const { channel, listening } = this.#client;
+    // A client without a stream for it can be told on that of its call, if what is said is most likely of that.
+    const call = listening ? undefined : this.#session?.onlyCall;
+    if (call !== undefined) return call.onNotification(frame);
     if (isChange(method)) this.#opener.onChange(frame);
-    const { channel } = this.#client;
     if (channel.notify({ method, params, bytes: bytes.subarray(root.start, root.end) })) return undefined;
     return (resume) => channel.onDrain(resume);
   }

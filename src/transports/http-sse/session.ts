@@ -154,8 +154,9 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   onFrame(frame: Frame): void {
     const receiver = this.#receiverOf(frame);
     if (receiver !== undefined) receiver.take(frame);
-    else if (frame.type === 'request' && frame.method === 'ping') this.#answerPing(frame.id);
-    else if (frame.type === 'request' || frame.type === 'notification') this.#keep(frame);
+    else if (frame.type === 'request' && frame.method === 'ping' && this.#endpoint !== undefined) {
+      this.#answerPing(frame.id);
+    } else if (frame.type === 'request' || frame.type === 'notification') this.#keep(frame);
   }
 
   onQuirk(what: string): void {
