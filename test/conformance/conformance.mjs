@@ -1,10 +1,10 @@
 // npm run conformance: the official suite against the gateway, in every combination of eras, beside the same suite
 // without it.
 //
-//   --quick         the newest revision of each era
+//   --quick         the newest revision of each era, without authorization
 //   --only TEXT     the runs whose name has TEXT in it, `server 2026-07-28` or `LM` for example
 //   --json          the report as JSON
-//   --report FILE   the counts for .ci/count.mjs
+//   --counts FILE   `{ passed, failed }` of the runs through the gateway
 //   --results FILE  where the table goes (by default RESULTS.md beside this file, after a complete run only)
 //   --node PATH     the Node (22 or newer) to run the suite on; by default this one, or one from npm
 //   --keep          keep the suite's own output also when all is well
@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { changesOf, count, faultsOf, judge, readExpectations } from './compare.mjs';
-import { formatRun, formatSummary, formatTable } from './report.mjs';
+import { formatRun, formatSummary, formatTable, sumOf } from './report.mjs';
 import { allRuns } from './runs.mjs';
 import { prepareSuite, SUITE_VERSION } from './suite.mjs';
 
@@ -30,7 +30,7 @@ const { values: flags } = parseArgs({
     quick: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     json: { type: 'boolean', default: false },
-    report: { type: 'string' },
+    counts: { type: 'string' },
     results: { type: 'string' },
     node: { type: 'string' },
     keep: { type: 'boolean', default: false },
@@ -69,7 +69,7 @@ const complete = !flags.quick && flags.only === '';
 const table = flags.results ?? (complete ? here('RESULTS.md') : undefined);
 if (table) writeFileSync(table, formatTable(verdicts, versions));
 if (flags.json) console.log(JSON.stringify({ versions, ok, runs: verdicts }, null, 2));
-if (flags.report) writeFileSync(flags.report, JSON.stringify(verdicts));
+if (flags.counts) writeFileSync(flags.counts, JSON.stringify(sumOf(verdicts)));
 say(formatSummary(verdicts, ok));
 if (ok && !flags.keep) rmSync(folder, { recursive: true });
 else say(`The suite's own output is in ${folder}`);

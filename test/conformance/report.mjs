@@ -27,6 +27,16 @@ export function formatSummary(verdicts, ok) {
   return `${ok ? 'OK' : 'FAILED'}: ${runs}, ${passed} checks passed, ${expected} failed as expected, ${unexpected} not as expected`;
 }
 
+/** What counts for the gateway: a failure that is expected is neither. A run that is not as it should be has failed once. */
+export function sumOf(verdicts) {
+  const sum = { passed: 0, failed: 0 };
+  for (const { cell, passed, unexpected, stale, ok } of verdicts) {
+    if (cell !== 'direct') sum.passed += passed;
+    sum.failed += ok ? 0 : Math.max(1, unexpected.length + stale.length);
+  }
+  return sum;
+}
+
 const CELLS = {
   direct: 'no gateway',
   LL: 'legacy client, legacy server',

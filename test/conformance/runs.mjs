@@ -3,8 +3,8 @@
 import { clientRuns } from './client-runs.mjs';
 import { serverRuns } from './server-runs.mjs';
 
-/** All runs, one after the other; the quick ones are those of the newest revision of each era with the suite as a client. */
+/** All runs, one after the other. */
 export async function* allRuns(options) {
   yield* serverRuns(options);
-  if (!options.quick) yield* clientRuns(options);
+  yield* clientRuns(options);
 }
