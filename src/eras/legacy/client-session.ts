@@ -19,11 +19,11 @@ import { type ErrorFrame, type RequestId, type ResultFrame, Rope } from '../../j
 import type { Answer, Recorder } from '../../transports/answer.js';
 import { type ReplayRoom, SessionReplay } from '../../transports/replay.js';
 import { type ReplayStream, readEventId } from '../../transports/replay-stream.js';
-import { undeclared } from './client-capabilities.js';
+import { neutralClientCapabilities, undeclared } from './client-capabilities.js';
 import { ClientQuestions } from './client-questions.js';
 import { knowsNotification, lowerQuestion } from './lowering.js';
 import { adaptQuestion } from './questions.js';
-import { featuresFor } from './revisions.js';
+import { featuresFor, NEWEST_LEGACY } from './revisions.js';
 
 /** What the sealed session id holds: all that a process needs to serve a session that it has never seen. */
 export interface SessionFacts {
@@ -232,7 +232,9 @@ export class LegacyClientSession implements ClientSession, Recorder {
    * @throws QuestionRefused
    */
   ask(question: Question, stream: Answer | undefined): Promise<ClientAnswer> {
-    const lacking = undeclared(question, this.facts.neutralCapabilities);
+    // Whoever declares what came after its revision has it all the same.
+    const declared = neutralClientCapabilities(this.facts.capabilities, NEWEST_LEGACY);
+    const lacking = undeclared(question, declared);
     if (lacking !== undefined) {
       return Promise.reject(new QuestionRefused(`the client did not declare ${lacking}`));
     }

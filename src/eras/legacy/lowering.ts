@@ -82,8 +82,8 @@ const QUESTIONS: Readonly<Record<string, Lower | undefined>> = {
   'elicitation/create': (bytes, params, features) => {
     const edits: PendingEdits = new Map();
     if (features.urlElicitation) return edits;
-    // There were forms alone, and no word for them.
-    edits.set('mode', undefined);
+    // There was no word for forms.
+    if (stringOf(bytes, getMember(bytes, params, 'mode')) === 'form') edits.set('mode', undefined);
     const schema = getMember(bytes, params, 'requestedSchema');
     const lowered = schema === undefined ? undefined : lowerForm(bytes, schema);
     if (lowered !== undefined) edits.set('requestedSchema', lowered);

@@ -98,10 +98,15 @@ const TITLED = {
 };
 const TOOLS = { tools: [{ name: 't', inputSchema: { type: 'object' } }] };
 
-/** A question of the newest revision; the params that are put to a client of each, or undefined where it is not asked. */
+/** A question of the newest revision, and the params that are put to a client of each. */
 interface QuestionRow {
   readonly method: string;
   readonly params: Loose;
+  /**
+   * The first revision that has it. Modern servers are told of what the client's revision has alone, so they do not ask
+   * others; legacy ones are told what the client declared, and may.
+   */
+  readonly since: string;
   asked(revision: string): Loose;
 }
 
@@ -109,37 +114,40 @@ const QUESTIONS: Readonly<Record<string, QuestionRow>> = {
   'a form': {
     method: 'elicitation/create',
     params: form({ a: { type: 'string' } }),
-    asked: (revision) => (revision < '2025-06-18' ? undefined : form({ a: { type: 'string' } })),
+    since: '2025-06-18',
+    asked: () => form({ a: { type: 'string' } }),
   },
   'a choice whose values have titles': {
     method: 'elicitation/create',
     params: form({ colour: TITLED }),
+    since: '2025-06-18',
     asked: (revision) =>
-      revision < '2025-06-18'
-        ? undefined
-        : revision < '2025-11-25'
-          ? form({ colour: { type: 'string', enum: ['r', 'g'], enumNames: ['Red', 'Green'] } })
-          : form({ colour: TITLED }),
+      revision < '2025-11-25'
+        ? form({ colour: { type: 'string', enum: ['r', 'g'], enumNames: ['Red', 'Green'] } })
+        : form({ colour: TITLED }),
   },
   'a page to visit': {
     method: 'elicitation/create',
     params: { mode: 'url', message: '?', url: 'https://example.com', elicitationId: 'e' },
-    asked: (revision) =>
-      revision < '2025-11-25' ? undefined : { mode: 'url', message: '?', url: 'https://example.com' },
+    since: '2025-11-25',
+    asked: () => ({ mode: 'url', message: '?', url: 'https://example.com' }),
   },
   'the model': {
     method: 'sampling/createMessage',
     params: sampling([said(text('a'))]),
+    since: '2024-11-05',
     asked: () => sampling([said(text('a'))]),
   },
   'the model, with audio': {
     method: 'sampling/createMessage',
     params: sampling([said(AUDIO)]),
+    since: '2024-11-05',
     asked: (revision) => sampling([said(revision < '2025-03-26' ? text('[audio audio/wav]') : AUDIO)]),
   },
   'the model, with several blocks in a message': {
     method: 'sampling/createMessage',
     params: sampling([said([text('a'), text('b')])]),
+    since: '2024-11-05',
     asked: (revision) =>
       revision < '2025-11-25'
         ? sampling([said(text('a')), said(text('b'))])
@@ -148,7 +156,8 @@ const QUESTIONS: Readonly<Record<string, QuestionRow>> = {
   'the model, with tools': {
     method: 'sampling/createMessage',
     params: sampling([said(text('a'))], TOOLS),
-    asked: (revision) => (revision < '2025-11-25' ? undefined : sampling([said(text('a'))], TOOLS)),
+    since: '2025-11-25',
+    asked: () => sampling([said(text('a'))], TOOLS),
   },
 };
 
@@ -197,11 +206,10 @@ describe.each(['LL', 'LM'] as const)('%s: of a server of the newest revision', (
     });
 
     test.each(Object.entries(QUESTIONS))('is asked %s as it can be', async (_what, row) => {
-      const expected = row.asked(revision);
       const outcome = await ask(rig, session(revision), row);
-      expect(outcome.asked === undefined).toBe(expected === undefined);
-      if (expected === undefined) expect(outcome.refused).toBe(cell === 'LL' ? -32601 : true);
+      if (cell === 'LM' && revision < row.since) expect(outcome).toEqual({ asked: undefined, refused: true });
       else {
+        const expected = row.asked(revision);
         const { elicitationId, ...params } = outcome.asked;
         expect(elicitationId === undefined).toBe(params.mode !== 'url');
         // Before 2025-11-25 there was no word for a form.
@@ -290,6 +298,15 @@ describe('LL: a client of', () => {
     expect(messages.map(({ method }) => method)).toEqual(
       visits ? ['notifications/elicitation/complete'] : [],
     );
+  });
+
+  test.each(REVISIONS)('%s is asked nothing that it did not declare', async (version) => {
+    const session = await legacy(rig.gateway.url(), { version, capabilities: { sampling: {} } });
+    for (const [what, row] of Object.entries(QUESTIONS)) {
+      const { asked, refused } = await ask(rig, session, row);
+      const declared = row.method === 'sampling/createMessage' && row.since < '2025-11-25';
+      expect([what, asked !== undefined, refused]).toEqual([what, declared, declared ? 0 : -32601]);
+    }
   });
 
   test('2025-11-25 that cannot visit pages is told of none either', async () => {
