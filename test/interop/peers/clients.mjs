@@ -250,6 +250,16 @@ export const CLIENTS = [
     core: true,
   },
   {
+    name: 'Python SDK over HTTP+SSE',
+    version: '1.29.0',
+    speaks: '2025-11-25 over HTTP+SSE',
+    install: PYTHON_1,
+    command: python('python_sdk_1.py'),
+    mode: 'sse',
+    path: '/sse',
+    era: 'legacy',
+  },
+  {
     name: 'Python SDK, legacy',
     version: '2.3.0',
     speaks: '2025-11-25; its own implementation',
