@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const backend = () => new LegacyBackend('b', undefined as never, undefined as never, 1_000);
+const backend = () => new LegacyBackend('b', {} as never, undefined as never, 1_000);
 
 test('that a backend has no stream is believed for some minutes: it may be replaced by one that has', () => {
   const it = backend();
