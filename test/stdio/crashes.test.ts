@@ -103,7 +103,7 @@ test('a server that comes up later is found by the calls after that', async () =
 });
 
 test('a server that answers nothing has one process, however many call, and it is not left behind', async () => {
-  const { url, started, running } = await startRig({
+  const { url, started, running, logged } = await startRig({
     backend,
     server: { silentOn: '*' },
     route: { timeouts: { start: '1500ms' } },
@@ -114,6 +114,7 @@ test('a server that answers nothing has one process, however many call, and it i
     expect(json.error.message).toContain('no answer to initialize within 1500 ms');
   }
   expect(started()).toHaveLength(1);
+  expect(logged('given up').map(({ reason }) => reason)).toEqual(['it did not answer in time']);
   await until(() => running().length === 0, 'the process to end');
   for (let i = 0; i < 10; i++) await legacy(url);
   expect(started().length).toBeLessThan(4);

@@ -93,6 +93,15 @@ test('questions of the server are refused, since nobody can say whom they are fo
   expect(textOf((await call(session, 'ask', asked)).json)).toContain('nobody is there who could be asked');
 });
 
+test('log messages are told where there is one session alone', async () => {
+  const { url } = await startRig({ backend });
+  const one = await legacy(url);
+  expect((await call(one, 'log', { data: 'x' })).messages.map(({ params }) => params.data)).toEqual(['x']);
+  const two = await legacy(url);
+  const answers = await Promise.all([call(one, 'log', { data: 'secret' }), call(two, 'slow', { ms: 100 })]);
+  expect(answers.flatMap(({ messages }) => messages)).toEqual([]);
+});
+
 test('changes of lists are told to all, updates of resources to those who subscribed to them', async () => {
   const { url, received } = await startRig({ backend });
   const sessions = await Promise.all([legacy(url), legacy(url)]);

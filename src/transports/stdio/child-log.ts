@@ -95,6 +95,11 @@ export class ChildLog {
       this.#log.warn({ pid: this.#pid, bytes }, 'skipped a line of standard output that is too long');
   }
 
+  /** The process runs, and is ended since it is of no use. */
+  givenUp(reason: string): void {
+    this.#log.warn({ pid: this.#pid, reason, stderr: this.#last }, 'the process is given up');
+  }
+
   ended(reason: string, wanted: boolean): void {
     const counts = {
       ...(this.#noise > 0 && { skippedLines: this.#noise }),

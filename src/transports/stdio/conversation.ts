@@ -11,7 +11,7 @@ import {
   toValidUtf8,
 } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../catch-up.js';
-import { TransportError } from '../errors.js';
+import { TransportError, type TransportFailure } from '../errors.js';
 import type { AnswerSink, Transmission } from '../transport.js';
 import { Call, type CallOwner, type Recipient } from './call.js';
 import { Child, type Command } from './child.js';
@@ -157,7 +157,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
 
   /** Nobody waits any longer for the first word of the process. */
   giveUp(): void {
-    if (this.#provedAt === undefined) this.#options.onGone('it did not answer in time', true);
+    if (this.#provedAt === undefined) this.#giveUpOn('it did not answer in time', 'broken');
   }
 
   /** The process refused what it was started for, and is of no use. */
@@ -204,7 +204,8 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   /** There is no stream whose end would tell the server (basic/transports/stdio, "Cancellation"). */
   #cancel({ key, facts }: Call): void {
     const params = new Rope().push(`{"requestId":${key}`);
-    if (facts.envelope !== undefined) params.push(',"_meta":').push(facts.envelope);
+    const envelope = facts.envelope();
+    if (envelope !== undefined) params.push(',"_meta":').push(envelope);
     const message = new Rope().push(`{"jsonrpc":"2.0","method":"${CANCELLED}","params":`);
     this.write(message.push(params.push('}')).push('}'));
   }
@@ -257,8 +258,9 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   }
 
   /** The process runs, and is of no use. */
-  #giveUpOn(reason: string): void {
-    this.#fault = new TransportError('unusable', reason);
+  #giveUpOn(reason: string, failure: TransportFailure = 'unusable'): void {
+    this.#options.log.givenUp(reason);
+    this.#fault = new TransportError(failure, reason);
     this.#options.onGone(reason, !this.#useful);
   }
 

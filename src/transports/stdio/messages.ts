@@ -63,18 +63,18 @@ export interface RequestFacts {
   /** Whether it asks for log messages itself, as requests without a session do. */
   readonly wantsLog: boolean;
   /** JSON text of its `_meta` without the progress token. */
-  readonly envelope: Rope | undefined;
+  readonly envelope: () => Rope | undefined;
 }
+
+const NO_FACTS: RequestFacts = { progressToken: undefined, wantsLog: false, envelope: () => undefined };
 
 export function factsOf({ bytes, params }: RequestFrame): RequestFacts {
   const meta = metaOf(bytes, params);
-  if (meta === undefined) return { progressToken: undefined, wantsLog: false, envelope: undefined };
-  const envelope = new Rope();
-  writeObject(envelope, bytes, meta, new Map([['progressToken', undefined]]));
+  if (meta === undefined) return NO_FACTS;
   return {
     progressToken: scalarText(bytes, getMember(bytes, meta, 'progressToken')),
     wantsLog: getMember(bytes, meta, LOG_LEVEL) !== undefined,
-    envelope,
+    envelope: () => written(bytes, meta, new Map([['progressToken', undefined]])),
   };
 }
 

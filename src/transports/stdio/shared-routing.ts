@@ -15,6 +15,7 @@ import type { Routing, Talk } from './routing.js';
 import { StdioSession } from './session.js';
 
 const UPDATED = 'notifications/resources/updated';
+const LIST_CHANGED = /^notifications\/\w+\/list_changed$/;
 
 /**
  * A process that callers share who do not know of each other: those of the era without sessions, or the sessions of
@@ -62,7 +63,7 @@ export class SharedRouting implements Routing {
       if (call !== undefined) this.#talk.hand(call, withSubscription(frame, call.id));
     } else if (frame.method === CANCELLED) this.#onCancelled(frame);
     else if (frame.method === LOG) this.#onLog(frame);
-    else this.#tellAll(frame);
+    else if (frame.method === UPDATED || LIST_CHANGED.test(frame.method)) this.#tellAll(frame);
   }
 
   end(): void {
@@ -100,7 +101,7 @@ export class SharedRouting implements Routing {
   /** Nothing tells whose it is: it is handed on where it can only be one caller's. */
   #onLog(frame: NotificationFrame): void {
     const wanting = this.inUse
-      ? [this.#talk.onlyCall]
+      ? [this.#sessions.size === 1 ? this.#talk.onlyCall : undefined]
       : [...this.#talk.calls.values()].filter(({ facts }) => facts.wantsLog);
     const [call] = wanting;
     if (call !== undefined && wanting.length === 1) this.#talk.hand(call, frame.bytes);

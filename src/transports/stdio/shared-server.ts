@@ -28,7 +28,6 @@ export class SharedServer implements CallOwner {
   /** Who waits for the handshake. */
   readonly #waiting = new Set<Call>();
   #welcome: ResultFrame | undefined;
-
   readonly #onRefused: () => void;
 
   /**
