@@ -47,6 +47,9 @@ export interface ForwardedHeaders {
   readonly tracestate?: string;
 }
 
+/** Of a client that sent none of them. */
+export const NO_FORWARDED: ForwardedHeaders = {};
+
 /** Who sends a request: everything that the eras say in different places. */
 export interface Caller {
   readonly era: EraName;

@@ -12,6 +12,8 @@ export class BodyRefused extends Error {
   }
 }
 
+/** Up to this length in bytes a body is waited for as one chunk; what the system hands over at a time is no longer. */
+const ONE_CHUNK = 64 * 1024;
 /** As long as a client may go on sending a body that nobody wants. */
 const DISCARD_MS = 2_000;
 
@@ -36,7 +38,10 @@ export interface BodyTaker {
 export function readBody(req: IncomingMessage, limit: number, taker: BodyTaker): void {
   const encoding = req.headers['content-encoding']?.trim().toLowerCase();
   if (encoding === undefined || encoding === 'identity') {
-    collect(req, limit, req.headers['content-length'], taker);
+    const announced = req.headers['content-length'];
+    const length = Number(announced);
+    if (length > 0 && length <= Math.min(limit, ONE_CHUNK)) collectShort(req, limit, length, taker);
+    else collect(req, limit, announced, taker);
     return;
   }
   const open = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
@@ -87,11 +92,34 @@ export function refuseBody(req: IncomingMessage, answer: () => void): void {
   req.once('close', () => clearTimeout(timer));
 }
 
+/**
+ * A body that most likely comes in one chunk, which is then all that there is to wait for: the end of the stream, its
+ * failure and its close each cost a listener, and are left to those bodies that take longer.
+ */
+function collectShort(req: IncomingMessage, limit: number, length: number, taker: BodyTaker): void {
+  const onFirst = (chunk: Buffer): void => {
+    if (chunk.length === length) {
+      taker.onBody(chunk);
+      return;
+    }
+    req.off('data', onFirst);
+    collect(req, limit, undefined, taker, chunk);
+  };
+  req.on('data', onFirst);
+}
+
 function closesAfterwards({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === '1.0' || /\bclose\b/i.test(headers.connection ?? '');
 }
 
-function collect(stream: Readable, limit: number, announced: string | undefined, taker: BodyTaker): void {
+/** @param first what has been read already */
+function collect(
+  stream: Readable,
+  limit: number,
+  announced: string | undefined,
+  taker: BodyTaker,
+  first?: Buffer,
+): void {
   let body: BodyCollector;
   try {
     body = new BodyCollector(limit, announced);
@@ -112,6 +140,7 @@ function collect(stream: Readable, limit: number, announced: string | undefined,
       refuse(tooLarge(limit));
     }
   };
+  if (first !== undefined) onData(first);
   stream.on('data', onData);
   stream.on('end', () => {
     if (ended) return;

@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { principalOf } from '../exchange/digest.js';
-import type { ForwardedHeaders } from '../exchange/types.js';
+import { type ForwardedHeaders, NO_FORWARDED } from '../exchange/types.js';
 import type { Answer } from '../transports/answer.js';
 import type { HttpCall } from '../transports/inbound-call.js';
 import { readMcpHeaders } from '../transports/mcp-headers.js';
@@ -14,16 +14,23 @@ export function callOf<A extends Answer>(
 ): HttpCall & { readonly answer: A } {
   const { headers } = req;
   const { authorization } = headers;
-  const forwarded: { -readonly [K in keyof ForwardedHeaders]: ForwardedHeaders[K] } = {};
-  if (authorization !== undefined && endpoint.forwardAuthorization) forwarded.authorization = authorization;
-  if (typeof headers['traceparent'] === 'string') forwarded.traceparent = headers['traceparent'];
-  if (typeof headers['tracestate'] === 'string') forwarded.tracestate = headers['tracestate'];
   const lastEventId = headers['last-event-id'];
   return {
     headers: readMcpHeaders(req.rawHeaders),
     principal: principalOf(authorization),
-    forwarded,
+    forwarded: forwardedOf(headers, endpoint.forwardAuthorization),
     answer,
     lastEventId: typeof lastEventId === 'string' ? lastEventId : undefined,
   };
+}
+
+function forwardedOf(headers: IncomingHttpHeaders, withAuthorization: boolean): ForwardedHeaders {
+  const { authorization, traceparent, tracestate } = headers;
+  if (authorization === undefined && traceparent === undefined && tracestate === undefined)
+    return NO_FORWARDED;
+  const forwarded: { -readonly [K in keyof ForwardedHeaders]: ForwardedHeaders[K] } = {};
+  if (authorization !== undefined && withAuthorization) forwarded.authorization = authorization;
+  if (typeof traceparent === 'string') forwarded.traceparent = traceparent;
+  if (typeof tracestate === 'string') forwarded.tracestate = tracestate;
+  return forwarded;
 }

@@ -1,7 +1,7 @@
 import { Bag, type Bagged, NOWHERE } from '../../exchange/bag.js';
 import { CODE } from '../../exchange/errors.js';
 import { isSafe } from '../../exchange/safe-methods.js';
-import type { ForwardedHeaders } from '../../exchange/types.js';
+import { type ForwardedHeaders, NO_FORWARDED } from '../../exchange/types.js';
 import {
   type ErrorFrame,
   errorObjectRope,
@@ -99,7 +99,8 @@ export class BackendSession {
   lost = false;
   lastUsedAt = performance.now();
   #cookies: CookieJar | undefined;
-  #headers: readonly string[];
+  /** Of every POST, name and value in turn; the session's own stand last. */
+  readonly #headers: readonly string[];
   #nextId: number;
   #calls: Bag<CallInFlight> | undefined;
   #feed: BackendFeed | undefined;
@@ -123,8 +124,14 @@ export class BackendSession {
   }
 
   /** Headers of a POST on this session, name and value in turn. */
-  headers(forwarded: ForwardedHeaders): string[] {
-    const headers = POST_HEADERS.concat(this.#headers);
+  headers(forwarded: ForwardedHeaders): readonly string[] {
+    // Most requests of a session have the same ones, and one list serves them all.
+    return forwarded === NO_FORWARDED && this.#cookies === undefined
+      ? this.#headers
+      : this.#withForwarded([...this.#headers], forwarded);
+  }
+
+  #withForwarded(headers: string[], forwarded: ForwardedHeaders): string[] {
     pushForwarded(headers, forwarded);
     const { cookies } = this;
     if (cookies !== undefined) headers.push('cookie', cookies);
@@ -164,11 +171,9 @@ export class BackendSession {
 
   /** Headers of a GET on this session. */
   getHeaders(forwarded: ForwardedHeaders): string[] {
-    const headers = ['accept', 'text/event-stream', 'accept-encoding', 'identity', ...this.#headers];
-    pushForwarded(headers, forwarded);
-    const { cookies } = this;
-    if (cookies !== undefined) headers.push('cookie', cookies);
-    return headers;
+    const own = this.#headers.slice(POST_HEADERS.length);
+    const headers = ['accept', 'text/event-stream', 'accept-encoding', 'identity', ...own];
+    return this.#withForwarded(headers, forwarded);
   }
 
   /** Sends a notification; resolves when the backend took it, also when it did so with an error. */
@@ -325,13 +330,14 @@ export class BackendSession {
   }
 }
 
+/** Sessions without an id have the same ones. */
 const headersCache = new Map<string, readonly string[]>();
 
 function sessionHeaders(revision: string, id: string | undefined): readonly string[] {
-  if (id !== undefined) return ['mcp-session-id', id, 'mcp-protocol-version', revision];
+  if (id !== undefined) return [...POST_HEADERS, 'mcp-session-id', id, 'mcp-protocol-version', revision];
   let headers = headersCache.get(revision);
   if (headers === undefined) {
-    headers = ['mcp-protocol-version', revision];
+    headers = [...POST_HEADERS, 'mcp-protocol-version', revision];
     headersCache.set(revision, headers);
   }
   return headers;

@@ -10,22 +10,23 @@ const SHORTEST_LOOKALIKE = '=?base64?=';
 
 /** A text as a header value: base64 in a sentinel where it could not stand there as it is (basic/transports, SEP-2243). */
 export function encodeHeaderValue(text: string): string {
+  if (isName(text)) return text;
   if (PLAIN.test(text) && !LOOKS_ENCODED.test(text) && text !== SHORTEST_LOOKALIKE) return text;
   return `=?base64?${Buffer.from(text, 'utf8').toString('base64')}?=`;
 }
 
 /** Whether a header value stands for a text. Most are the text itself, which is told without decoding anything. */
 export function headerSays(value: string, text: string): boolean {
-  return (value === text && isPlain(text)) || decodeHeaderValue(value) === text;
+  return (value === text && isName(text)) || decodeHeaderValue(value) === text;
 }
 
-function isPlain(text: string): boolean {
+/** Whether a text is made of visible ASCII alone, and cannot be taken for a sentinel: names mostly are. */
+function isName(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    // Whatever begins with "=" may be a sentinel.
-    if (code < 0x20 || code > 0x7e || (i === 0 && code === 0x3d)) return false;
+    if (code < 0x21 || code > 0x7e) return false;
   }
-  return true;
+  return text !== '' && text.charCodeAt(0) !== 0x3d;
 }
 
 /** @returns undefined for a sentinel that does not hold base64 of UTF-8, and for raw bytes outside ASCII */

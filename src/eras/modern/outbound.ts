@@ -325,7 +325,7 @@ export class ModernOutbound implements Outbound {
     const sameEra = caller.era === 'modern';
     const id = sameEra ? request.id : String(this.#requests.nextId());
     const headers = this.#requests.headers(caller, request.method, request.name);
-    if (sameEra) headers.push(...request.paramHeaders);
+    if (sameEra) for (const part of request.paramHeaders) headers.push(part);
     else if (tools !== undefined) headers.push(...callHeaders(exchange, tools));
     const body = sameEra
       ? forwarded(exchange)

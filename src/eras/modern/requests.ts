@@ -10,6 +10,7 @@ import { META, MODERN_VERSION, NAMED_BY } from './names.js';
 import { namesOwnVersion } from './refusals.js';
 
 const LISTEN = 'subscriptions/listen';
+const COMMON_HEADERS: readonly string[] = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION];
 
 export interface RequestsOptions {
   readonly transport: Transport;
@@ -33,13 +34,8 @@ export class ModernRequests {
 
   /** Headers of a request, name and value in turn. */
   headers(caller: Caller, method: string, name: string | undefined): string[] {
-    const headers = [
-      ...POST_HEADERS,
-      'mcp-protocol-version',
-      MODERN_VERSION,
-      'mcp-method',
-      encodeHeaderValue(method),
-    ];
+    const headers = [...COMMON_HEADERS];
+    headers.push('mcp-method', encodeHeaderValue(method));
     if (name !== undefined) headers.push('mcp-name', encodeHeaderValue(name));
     const { authorization, traceparent, tracestate } = caller.forwarded;
     if (authorization !== undefined) headers.push('authorization', authorization);
