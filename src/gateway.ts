@@ -19,7 +19,7 @@ import { findEra } from './routes/find-era.js';
 import { openMetadata } from './routes/metadata.js';
 import { Route } from './routes/route.js';
 import { backendName, openTransport } from './routes/transport.js';
-import { logExchange } from './telemetry/exchange-log.js';
+import { ExchangeLog } from './telemetry/exchange-log.js';
 import { ReplayRoom } from './transports/replay.js';
 import { ProcessLimit } from './transports/stdio/process-limit.js';
 import type { Transport } from './transports/transport.js';
@@ -207,6 +207,7 @@ function buildRoute(
     onVerdict: ({ era, reason }) =>
       log.info({ route: route.path, backend: name, era, reason }, 'era of the backend'),
   });
+  const exchangeLog = new ExchangeLog(exchanges, route.path);
   const service = new Route({
     path: route.path,
     backend: state,
@@ -216,7 +217,7 @@ function buildRoute(
     maxExchanges: config.limits.exchanges,
     maxListeners: config.limits.listeners,
     cache,
-    record: (exchange, status, outcome) => logExchange(exchanges, route.path, exchange, status, outcome),
+    record: (exchange, status, outcome) => exchangeLog.record(exchange, status, outcome),
     onFault,
   });
   const { inbounds, sse } = createInbounds({

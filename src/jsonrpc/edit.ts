@@ -51,8 +51,8 @@ export function writeObject(out: Rope, bytes: Buffer, node: JsonNode | undefined
 function writeNewMembers(out: Rope, edits: Edits, present: readonly JsonMember[], comma: boolean): void {
   for (const [key, text] of edits) {
     if (text === undefined || indexOfName(present, key, 0) !== -1) continue;
-    if (comma) out.push(',');
-    out.pushString(key).push(':').push(text);
+    if (comma) out.pushAscii(',');
+    out.pushString(key).pushAscii(':').push(text);
     comma = true;
   }
 }

@@ -79,26 +79,26 @@ export class FrameError extends Error {
 
 /** @param params JSON text of an object */
 export function requestRope(id: RequestId | number, method: string, params: Rope | undefined): Rope {
-  const rope = new Rope().push('{"jsonrpc":"2.0","id":').push(`${id}`).push(',"method":').pushString(method);
-  if (params !== undefined) rope.push(',"params":').push(params);
-  return rope.push('}');
+  const rope = opened(id).pushAscii(',"method":').pushString(method);
+  if (params !== undefined) rope.pushAscii(',"params":').push(params);
+  return rope.pushAscii('}');
 }
 
 /** @param params JSON text of an object */
 export function notificationRope(method: string, params: Rope | undefined): Rope {
-  const rope = new Rope().push('{"jsonrpc":"2.0","method":').pushString(method);
-  if (params !== undefined) rope.push(',"params":').push(params);
-  return rope.push('}');
+  const rope = new Rope().pushAscii('{"jsonrpc":"2.0","method":').pushString(method);
+  if (params !== undefined) rope.pushAscii(',"params":').push(params);
+  return rope.pushAscii('}');
 }
 
 /** @param result JSON text */
 export function resultRope(id: RequestId | number, result: Rope): Rope {
-  return new Rope().push('{"jsonrpc":"2.0","id":').push(`${id}`).push(',"result":').push(result).push('}');
+  return opened(id).pushAscii(',"result":').push(result).pushAscii('}');
 }
 
 /** @param error JSON text of the error object */
 export function errorObjectRope(id: RequestId | number, error: Rope): Rope {
-  return new Rope().push('{"jsonrpc":"2.0","id":').push(`${id}`).push(',"error":').push(error).push('}');
+  return opened(id).pushAscii(',"error":').push(error).pushAscii('}');
 }
 
 /**
@@ -111,8 +111,13 @@ export function errorRope(
   message: string,
   data?: Rope | string,
 ): Rope {
-  const rope = new Rope().push('{"jsonrpc":"2.0","id":').push(`${id ?? 'null'}`);
-  rope.push(',"error":{"code":').push(`${code}`).push(',"message":').pushString(message);
-  if (data !== undefined) rope.push(',"data":').push(data);
-  return rope.push('}}');
+  const rope = opened(id ?? ('null' as RequestId));
+  rope.pushAscii(`,"error":{"code":${code},"message":`).pushString(message);
+  if (data !== undefined) rope.pushAscii(',"data":').push(data);
+  return rope.pushAscii('}}');
+}
+
+/** The beginning of a message with an id. */
+function opened(id: RequestId | number): Rope {
+  return new Rope().pushAscii('{"jsonrpc":"2.0","id":').push(String(id));
 }

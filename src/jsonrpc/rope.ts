@@ -25,6 +25,9 @@ const GATHERED_TEXT = 64 * 1024;
 /** Up to this many characters a loop here is faster than a call into the runtime. */
 const SHORT = 48;
 
+/** One-character strings by code. */
+const CHARACTERS = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code));
+
 const NOTHING: Buffer = Buffer.alloc(0);
 
 export class Rope {
@@ -51,6 +54,11 @@ export class Rope {
     if (this.#text !== '') pieces.push(Buffer.from(this.#text, 'latin1'));
     if (this.#end > this.#start) pieces.push(this.#view());
     return pieces;
+  }
+
+  /** Appends a text of ASCII characters alone, such as a literal, which are not looked at one by one. */
+  pushAscii(text: string): this {
+    return this.#pushText(text);
   }
 
   /** Appends a piece; of a rope, what it holds now. */
@@ -100,7 +108,10 @@ export class Rope {
     if (this.#parts !== undefined) return this.toBuffer().toString('latin1');
     if (this.#text === '') return this.#bytes.toString('latin1', this.#start, this.#end);
     if (this.#end > this.#start) {
-      this.#text += this.#bytes.toString('latin1', this.#start, this.#end);
+      const one = this.#end - this.#start === 1;
+      this.#text += one
+        ? CHARACTERS[this.#bytes[this.#start] as number]
+        : this.#bytes.toString('latin1', this.#start, this.#end);
       this.#forgetSlice();
     }
     return this.#text;
@@ -134,7 +145,9 @@ export class Rope {
   #closeSlice(): void {
     const length = this.#end - this.#start;
     if (length === 0) return;
-    if (length <= GATHERED_SLICE && this.#byteLength <= GATHERED_TEXT) {
+    // What is left behind the last edit is mostly the closing brace, which is not worth a call into the runtime.
+    if (length === 1) this.#text += CHARACTERS[this.#bytes[this.#start] as number];
+    else if (length <= GATHERED_SLICE && this.#byteLength <= GATHERED_TEXT) {
       this.#text += this.#bytes.toString('latin1', this.#start, this.#end);
     } else {
       this.#parts ??= [];
@@ -154,6 +167,11 @@ export class Rope {
   #view(): Buffer {
     return viewOf({ bytes: this.#bytes, start: this.#start, end: this.#end });
   }
+}
+
+/** The JSON text of a string. */
+export function quoted(value: string): string {
+  return isPlain(value) ? `"${value}"` : JSON.stringify(value);
 }
 
 /** Whether the string's JSON text is just the string in quotes. Names are; JSON.stringify costs more than the look. */

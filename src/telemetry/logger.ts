@@ -28,8 +28,8 @@ export interface GatewayLogger {
 /** The log on standard output, as JSON lines. */
 export function createLogger(level: string): GatewayLogger {
   const lines = new LineGatherer();
-  const log = pino({ level, base: null, redact: REDACTED }, lines);
-  const exchanges = pino({ level, base: null }, lines);
+  const log = pino({ level, base: null, timestamp, redact: REDACTED }, lines);
+  const exchanges = pino({ level, base: null, timestamp }, lines);
   const timer = setInterval(() => lines.flush(), FLUSH_MS).unref();
   return {
     log,
@@ -39,6 +39,19 @@ export function createLogger(level: string): GatewayLogger {
       lines.flushSync();
     },
   };
+}
+
+let timestampAt = 0;
+let timestampText = '';
+
+/** The time of a line. Many lines come within one millisecond, and so long a number takes its time to write. */
+function timestamp(): string {
+  const now = Date.now();
+  if (now !== timestampAt) {
+    timestampAt = now;
+    timestampText = `,"time":${now}`;
+  }
+  return timestampText;
 }
 
 /**

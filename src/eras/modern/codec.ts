@@ -46,7 +46,7 @@ export interface CacheHints {
 
 /** Puts a neutral result into the form of the modern era. */
 export function dressResult(method: string, outcome: ResultOutcome, hints: CacheHints): void {
-  const { bytes, edits, serverInfo } = outcome;
+  const { edits, serverInfo } = outcome;
   edits.set('resultType', outcome.isTask === true ? '"task"' : '"complete"');
   if (CACHEABLE.has(method)) {
     edits.set('ttlMs', String(hints.ttlMs));
@@ -59,10 +59,11 @@ export function dressResult(method: string, outcome: ResultOutcome, hints: Cache
   }
   if (serverInfo !== undefined) {
     const meta = pendingMember(outcome, '_meta');
-    const rewritten = new Rope();
-    const known = meta?.node.kind === 'object' ? meta.node : undefined;
-    writeObject(rewritten, meta?.bytes ?? bytes, known, new Map([[META.serverInfo, serverInfo]]));
-    edits.set('_meta', rewritten);
+    if (meta?.node.kind === 'object') {
+      const rewritten = new Rope();
+      writeObject(rewritten, meta.bytes, meta.node, new Map([[META.serverInfo, serverInfo]]));
+      edits.set('_meta', rewritten);
+    } else edits.set('_meta', `{"${META.serverInfo}":${serverInfo}}`);
   }
 }
 
