@@ -26,15 +26,15 @@ export class ByEra implements Receiver {
     this.#endpoint = endpoint;
   }
 
-  async pass(message: Frame | Batch, call: HttpCall): Promise<void> {
+  pass(message: Frame | Batch, call: HttpCall): Promise<void> {
     const { service, inbounds } = this.#endpoint;
     const inbound = claimant(inbounds, call, message);
     if (message.type === 'batch' && inbound !== inbounds.at(-1)) {
       const why = 'Invalid Request: batches exist in 2025-03-26 alone';
       call.answer.end(400, errorRope(undefined, CODE.invalidRequest, why));
-      return;
+      return Promise.resolve();
     }
-    await inbound.post(service, call, message);
+    return inbound.post(service, call, message);
   }
 }
 

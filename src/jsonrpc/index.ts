@@ -1,3 +1,4 @@
+export { ByteTable } from './byte-table.js';
 export * from './edit.js';
 export * from './frame.js';
 export {

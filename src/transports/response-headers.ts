@@ -1,3 +1,5 @@
+import { ByteTable } from '../jsonrpc/index.js';
+
 /** The headers of an answer that mean something to the gateway, by lower-cased name. */
 export type ResponseHeaders = Record<string, string | string[] | undefined>;
 
@@ -22,12 +24,27 @@ export function readHeaders(raw: readonly Buffer[]): ResponseHeaders {
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = wantedName(raw[i] as Buffer);
     if (name === undefined) continue;
-    const value = (raw[i + 1] as Buffer).toString('latin1');
+    const bytes = raw[i + 1] as Buffer;
+    const value = name.startsWith('content-') ? commonValue(bytes) : bytes.toString('latin1');
     const before = headers[name];
     if (before === undefined) headers[name] = value;
     else headers[name] = Array.isArray(before) ? [...before, value] : [before, value];
   }
   return headers;
+}
+
+/** Most answers have their type in common, and many their length. */
+const values = new ByteTable<string>(256);
+const LONGEST_REMEMBERED = 64;
+
+function commonValue(raw: Buffer): string {
+  if (raw.length > LONGEST_REMEMBERED) return raw.toString('latin1');
+  let value = values.get(raw, 0, raw.length);
+  if (value === undefined) {
+    value = raw.toString('latin1');
+    values.set(raw, 0, raw.length, value);
+  }
+  return value;
 }
 
 function wantedName(raw: Buffer): string | undefined {

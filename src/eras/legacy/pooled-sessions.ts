@@ -3,7 +3,13 @@ import { CODE } from '../../exchange/errors.js';
 import type { Subscriber, Subscription } from '../../exchange/hub.js';
 import { Hubs } from '../../exchange/hubs.js';
 import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
-import type { Answer, Caller, ForwardedHeaders } from '../../exchange/types.js';
+import type {
+  Answer,
+  Caller,
+  ClientCapabilities,
+  ForwardedHeaders,
+  Principal,
+} from '../../exchange/types.js';
 import type { NotificationFrame, RequestFrame } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../../transports/catch-up.js';
 import type { BackendSession, SessionListener } from './backend-session.js';
@@ -27,6 +33,17 @@ export interface PooledSessionsOptions extends PoolOptions {
   readonly onChange: (change: Change) => void;
 }
 
+/** As whom a session is opened. */
+interface Identity {
+  readonly key: string;
+  readonly capabilities: string;
+  readonly clientInfo: string;
+  readonly asks: boolean;
+  readonly principal: Principal;
+  /** What the caller said of itself. */
+  readonly told: string | undefined;
+}
+
 /** Requests that servers answer without a question; any number of them may share a session. */
 const NEVER_ASKING: ReadonlySet<string> = new Set([
   'tools/list',
@@ -43,6 +60,8 @@ export class PooledSessions {
   readonly #options: PooledSessionsOptions;
   readonly #pool: SessionPool;
   readonly #hubs: Hubs;
+  /** The last one of those who declare the same: mostly the next one as well, and a key that is not written anew. */
+  readonly #identities = new WeakMap<ClientCapabilities, Identity>();
 
   constructor(options: PooledSessionsOptions) {
     this.#options = options;
@@ -121,11 +140,16 @@ export class PooledSessions {
   }
 
   /** As whom the gateway opens a session for a caller: who is the same to the backend may share one. */
-  #identityOf(caller: Caller): { key: string; capabilities: string; clientInfo: string; asks: boolean } {
+  #identityOf({ principal, neutralCapabilities, clientInfo }: Caller): Identity {
+    const last = this.#identities.get(neutralCapabilities);
+    if (last?.principal === principal && last.told === clientInfo) return last;
     const { roots, ownInfo } = this.#options;
-    const { text, asks } = declarationFor(caller.neutralCapabilities, roots.policy !== 'off');
-    const clientInfo = caller.clientInfo ?? ownInfo;
-    return { key: `${caller.principal} ${text} ${clientInfo}`, capabilities: text, clientInfo, asks };
+    const { text, asks } = declarationFor(neutralCapabilities, roots.policy !== 'off');
+    const info = clientInfo ?? ownInfo;
+    const key = `${principal} ${text} ${info}`;
+    const identity = { key, capabilities: text, clientInfo: info, asks, principal, told: clientInfo };
+    this.#identities.set(neutralCapabilities, identity);
+    return identity;
   }
 
   #listener(session: BackendSession, caller: Caller, asks: boolean): PooledListener {

@@ -1,9 +1,9 @@
-import { LRUCache } from 'lru-cache';
 import { readCapabilities } from '../../exchange/digest.js';
 import { CODE } from '../../exchange/errors.js';
 import type { ErrorFields } from '../../exchange/outcome.js';
 import { type ClientCapabilities, isLogLevel, type LogLevel } from '../../exchange/types.js';
 import {
+  ByteTable,
   getMember,
   type JsonNode,
   membersOf,
@@ -95,20 +95,19 @@ interface Told {
   readonly progressToken: string | undefined;
 }
 
-const REMEMBERED = 1_000;
+const REMEMBERED = 1_024;
 /** Longer ones (with icons, say) are taken apart each time. */
 const REMEMBERED_BYTES = 2_048;
-const known = new LRUCache<string, Told>({ max: REMEMBERED });
+const known = new ByteTable<Told>(REMEMBERED);
 
 /** What `_meta` tells. Clients send the same one with every request, so those that were found right are remembered. */
 function readMeta(bytes: Buffer, meta: JsonNode): Told | Refusal {
   if (meta.end - meta.start > REMEMBERED_BYTES) return checkMeta(bytes, meta);
-  const text = bytes.toString('latin1', meta.start, meta.end);
-  const remembered = known.get(text);
+  const remembered = known.get(bytes, meta.start, meta.end);
   if (remembered !== undefined) return remembered;
   const told = checkMeta(bytes, meta);
   // The next request has another token.
-  if ('sender' in told && told.progressToken === undefined) known.set(text, told);
+  if ('sender' in told && told.progressToken === undefined) known.set(bytes, meta.start, meta.end, told);
   return told;
 }
 
