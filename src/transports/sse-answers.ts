@@ -11,7 +11,10 @@ const HOLD_MS = 2_000;
 /** The event stream of an HTTP+SSE client (2024-11-05, basic/transports): it is there for as long as the session. */
 export class SseStreamAnswer extends Answer {
   readonly #stream: ServerResponse;
+  /** Told when the client goes away; each leaves with its message. */
+  readonly #followers = new Set<() => void>();
   #announced = false;
+  #watched = false;
   #onEnd: (() => void) | undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, extra: Headers, options: AnswerOptions) {
@@ -30,10 +33,32 @@ export class SseStreamAnswer extends Answer {
    */
   announce(endpoint: string, onEnd: () => void): void {
     this.#onEnd = onEnd;
-    this.onGone(() => this.#ended());
+    this.onGone(() => {
+      for (const follower of [...this.#followers]) follower();
+      this.#ended();
+    });
     super.openStream();
     this.#announced = true;
     this.#stream.write(`event: endpoint\ndata: ${endpoint}\n\n`);
+  }
+
+  /** Calls `follower` when the client goes away, until {@link SseStreamAnswer.leave}. */
+  follow(follower: () => void): void {
+    if (this.gone) follower();
+    else this.#followers.add(follower);
+  }
+
+  leave(follower: () => void): void {
+    this.#followers.delete(follower);
+  }
+
+  /** Has a client cut off that reads nothing for long of what is there. */
+  watch(): void {
+    if (this.#watched) return;
+    this.#watched = true;
+    this.onDrain(() => {
+      this.#watched = false;
+    });
   }
 
   override openStream(): void {
@@ -66,6 +91,7 @@ export class SseMessageAnswer extends Answer {
   #over = false;
   #timer: NodeJS.Timeout | undefined;
   #onSession: ((token: string) => void) | undefined;
+  readonly #following: (() => void)[] = [];
 
   /**
    * @param awaited whether the message is a request, or holds one
@@ -104,7 +130,10 @@ export class SseMessageAnswer extends Answer {
 
   override onGone(listener: () => void): void {
     if (this.#stream === undefined) super.onGone(listener);
-    else this.#stream.onGone(listener);
+    else if (!this.#over) {
+      this.#following.push(listener);
+      this.#stream.follow(listener);
+    }
   }
 
   override event(message: Rope): boolean {
@@ -142,10 +171,10 @@ export class SseMessageAnswer extends Answer {
     this.#over = true;
     this.#accept();
     const stream = this.#stream as SseStreamAnswer;
+    for (const follower of this.#following) stream.leave(follower);
     if (!this.#awaited) return;
     for (const message of messages) stream.event(message);
-    // A client that reads nothing for long is cut off.
-    stream.onDrain(() => {});
+    stream.watch();
   }
 
   #accept(): void {

@@ -52,6 +52,22 @@ async function connect(gateway: TestGateway, headers?: Record<string, string>): 
   };
 }
 
+test('a gateway can stand behind another one on HTTP+SSE', async () => {
+  const peer = await startV1();
+  opened.push(peer);
+  const inner = await startGateway({ '/mcp': { backend: { url: peer.url }, legacySse: true } });
+  opened.push(inner);
+  const outer = await startGateway({ '/mcp': { backend: { url: `${inner.url()}/sse` }, legacySse: true } });
+  opened.push(outer);
+  const { call, sdk, errors } = await connect(outer);
+  expect((await call('add', { a: 2, b: 3 })).content[0].text).toBe('The sum of 2 and 3 is 5.');
+  const rounds = [{ name: asking.form('Who?', 'name') }];
+  expect(JSON.parse((await call('ask', { rounds })).content[0].text).name.action).toBe('accept');
+  expect(errors).toEqual([]);
+  await sdk.close();
+  await until(() => peer.sessions() === 0, 'the session to be ended all the way', 10_000);
+});
+
 describe.each([
   ['SDK 1.x', () => startV1()],
   ['SDK 2.x, modern alone', () => startV2({ legacy: 'reject' })],

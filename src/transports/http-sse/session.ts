@@ -2,13 +2,10 @@ import { randomUUID } from 'node:crypto';
 import {
   type Frame,
   FrameError,
-  getMember,
-  meansSame,
   parseAnswers,
   type RequestId,
   Rope,
   resultRope,
-  textOf,
   toValidUtf8,
 } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../catch-up.js';
@@ -18,6 +15,7 @@ import type { HttpTarget } from '../http-target.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { AnswerSink, Transmission } from '../transport.js';
 import { type CallOwner, type Receiver, StreamCall } from './call.js';
+import { Calls } from './calls.js';
 import { type Heard, StreamEars } from './ears.js';
 import { messageHeaders, streamHeaders } from './headers.js';
 import { Laggards } from './laggards.js';
@@ -44,7 +42,6 @@ export const SESSION_PREFIX = 'http-sse-';
 /** What comes while nobody listens is kept for whoever begins to, up to so much. */
 const MAX_WAITING = 64;
 const MAX_WAITING_BYTES = 1024 * 1024;
-const PROGRESS = 'notifications/progress';
 
 /**
  * A session with an HTTP+SSE server (2024-11-05, basic/transports, "HTTP with SSE"): an event stream, on which the
@@ -57,7 +54,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   readonly #options: SessionOptions;
   readonly #stream: SseStream;
   readonly #cookies = new CookieJar();
-  readonly #calls = new Map<RequestId, StreamCall>();
+  readonly #calls = new Calls();
   readonly #laggards: Laggards;
   /** What happens instead if there is no event stream to be had. */
   readonly #instead: ((why: NoStream) => void) | undefined;
@@ -90,7 +87,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
     this.#stream = new SseStream(options.stream, getHeaders, options.endpointMs, this);
     this.#laggards = new Laggards(
       (catchUp) => this.#stream.waitFor(catchUp),
-      (laggards) => [...this.#calls.values()].some((other) => !laggards.has(other)),
+      (laggards) => this.#calls.someNotIn(laggards),
     );
   }
 
@@ -102,7 +99,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   /** Sends a message. */
   post(headers: readonly string[], id: RequestId | undefined, body: Buffer, sink: AnswerSink): Transmission {
     const call = new StreamCall(this, id, sink, {});
-    if (id !== undefined) this.#calls.set(id, call);
+    this.#calls.add(call);
     this.#send(call, headers, body);
     return call;
   }
@@ -139,7 +136,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
     this.#opening = undefined;
     if (opening === undefined) return;
     this.#options.onOpen();
-    if (this.handshake.id !== undefined) this.#calls.set(this.handshake.id, this.handshake);
+    this.#calls.add(this.handshake);
     this.#send(this.handshake, this.#firstHeaders, opening);
   }
 
@@ -168,7 +165,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   }
 
   finished(call: StreamCall, succeeded: boolean): void {
-    if (call.id !== undefined && this.#calls.get(call.id) === call) this.#calls.delete(call.id);
+    this.#calls.remove(call);
     if (call !== this.handshake || succeeded) return;
     this.#opening = undefined;
     this.close(new TransportError('aborted', 'no handshake'));
@@ -185,33 +182,13 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
     call.post(this.#endpoint as HttpTarget, all, body);
   }
 
-  /**
-   * Whose a message is: responses and progress name their call, and all else is for whoever listens to the session. If
-   * nobody does, it is most likely of the call that came last.
-   */
+  /** Whose a message is: its call's, else that of whoever listens; if nobody does, most likely of the call that came last. */
   #receiverOf(frame: Frame): Receiver | undefined {
-    if (frame.type === 'result' || frame.type === 'error') return this.#callFor(frame.id) ?? this.#listener;
-    if (frame.type === 'notification' && frame.method === PROGRESS) {
-      const { bytes, params } = frame;
-      const token = params === undefined ? undefined : getMember(bytes, params, 'progressToken');
-      if (token?.kind === 'number' || token?.kind === 'string') {
-        const call = this.#callFor(textOf(bytes, token) as RequestId);
-        if (call !== undefined) return call;
-      }
-    }
-    const last = [...this.#calls.values()].at(-1);
+    const call = this.#calls.ofFrame(frame);
+    if (call !== undefined || frame.type === 'result' || frame.type === 'error')
+      return call ?? this.#listener;
+    const { last } = this.#calls;
     return this.#listener ?? (last === this.handshake ? undefined : last);
-  }
-
-  /** The call of an id; of none, or of one that servers write when they fail early, the only one there is. */
-  #callFor(id: RequestId | undefined): StreamCall | undefined {
-    if (id === undefined || id === '"server-error"') {
-      return this.#calls.size === 1 ? [...this.#calls.values()][0] : undefined;
-    }
-    const exact = this.#calls.get(id);
-    if (exact !== undefined) return exact;
-    for (const [given, call] of this.#calls) if (meansSame(given, id)) return call;
-    return undefined;
   }
 
   #keep(frame: Frame): void {
@@ -241,8 +218,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
       else if (why.kind === 'failed') this.handshake.fail(why.error);
       else this.handshake.refuse(why.status, why.headers, why.text);
     }
-    for (const call of [...this.#calls.values()])
-      call.fail(failed ?? new TransportError('broken', 'the event stream ended'));
+    this.#calls.failAll(failed ?? new TransportError('broken', 'the event stream ended'));
     this.#listener?.end();
   }
 }
