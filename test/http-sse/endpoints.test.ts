@@ -81,22 +81,26 @@ describe('the place for messages is found', () => {
   test('where the configuration says, with the query of what is announced', async () => {
     const begin: SseScript['begin'] = ({ id }) =>
       `event: endpoint\ndata: http://10.0.0.9:8000/v1/messages?sid=${id}\n\n`;
-    const other = await startSseBackend();
-    opened.push(other);
-    const messagesUrl = (origin: string) => `${origin}/api/v1/messages?key=1`;
-    const { backend, gateway } = await start({
-      begin,
-    });
-    await gateway.close();
-    const named = await startGateway({
-      '/mcp': {
-        backend: { url: backend.url, transport: 'http-sse', messagesUrl: messagesUrl(backend.origin) },
-      },
-    });
-    opened.push(named);
-    expect((await call(named)).status).toBe(200);
-    const { id } = backend.sessions.at(-1) as { id: string };
-    expect(posts(backend).at(-1)?.url).toBe(`/api/v1/messages?key=1&sid=${id}`);
+    const backend = await startSseBackend({ begin, results: { 'tools/call': () => SAID() } });
+    opened.push(backend);
+    const to = async (messagesUrl: string) => {
+      const gateway = await startGateway({
+        '/mcp': {
+          backend: { url: backend.url, transport: 'http-sse', messagesUrl, hostHeader: 'inside.example' },
+        },
+      });
+      opened.push(gateway);
+      expect((await call(gateway)).status).toBe(200);
+      return { id: backend.sessions.at(-1)?.id, last: posts(backend).at(-1) };
+    };
+    const here = await to(`${backend.origin}/api/v1/messages?key=1`);
+    expect(here.last?.url).toBe(`/api/v1/messages?key=1&sid=${here.id}`);
+    expect(here.last?.headers.host).toBe('inside.example');
+    // The same server by another name is another origin, which the name of the first is not for.
+    const { port } = new URL(backend.origin);
+    const there = await to(`http://localhost:${port}/m`);
+    expect(there.last?.url).toBe(`/m?sid=${there.id}`);
+    expect(there.last?.headers.host).toBe(`localhost:${port}`);
   });
 });
 
@@ -118,6 +122,7 @@ describe('no message, and no credential, is sent', () => {
     expect(answer.status).toBe(502);
     expect(answer.json.error.message).toMatch(/another origin.*backend\.messagesUrl|announces no URL/);
     expect(posts(backend)).toEqual([]);
+    expect(gateway.logs.filter(({ quirk }: Loose) => /its event stream/.test(quirk ?? ''))).toHaveLength(1);
     await until(() => backend.open().length === 0, 'the stream to be closed');
   });
 });

@@ -26,8 +26,9 @@ export interface SessionOptions {
   readonly stream: HttpTarget;
   /** Where POSTs go, given the data of the `endpoint` event. @throws TransportError */
   readonly endpoint: (announced: Buffer) => HttpTarget;
-  /** Headers of every request, name and value in turn. */
-  readonly fixedHeaders: readonly string[];
+  /** Headers of the GET, and of every POST, that do not come from the caller; name and value in turn. */
+  readonly getHeaders: readonly string[];
+  readonly postHeaders: readonly string[];
   /** Longest time until the `endpoint` event. */
   readonly endpointMs: number;
   readonly onQuirk: (what: string) => void;
@@ -83,7 +84,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
     this.handshake = new StreamCall(this, initialize.id, sink, { 'mcp-session-id': this.id });
     this.#opening = initialize.body;
     this.#firstHeaders = headers;
-    const getHeaders = [...streamHeaders(headers), ...options.fixedHeaders];
+    const getHeaders = [...streamHeaders(headers), ...options.getHeaders];
     this.#stream = new SseStream(options.stream, getHeaders, options.endpointMs, this);
     this.#laggards = new Laggards(
       (catchUp) => this.#stream.waitFor(catchUp),
@@ -176,7 +177,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   }
 
   #send(call: StreamCall, headers: readonly string[], body: Buffer): void {
-    const all = [...messageHeaders(headers), ...this.#options.fixedHeaders];
+    const all = [...messageHeaders(headers), ...this.#options.postHeaders];
     const cookies = this.#cookies.header;
     if (cookies !== undefined) all.push('cookie', cookies);
     call.post(this.#endpoint as HttpTarget, all, body);

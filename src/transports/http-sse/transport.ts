@@ -33,7 +33,8 @@ export class HttpSseTransport implements Transport {
   readonly #url: URL;
   readonly #messagesUrl: URL | undefined;
   readonly #stream: FixedTarget;
-  readonly #headers: readonly string[];
+  readonly #getHeaders: readonly string[];
+  readonly #postHeaders: readonly string[];
   readonly #connections = new Map<string, Connections>();
   readonly #sessions = new Map<string, HttpSseSession>();
 
@@ -42,7 +43,11 @@ export class HttpSseTransport implements Transport {
     this.#options = options;
     this.#url = new URL(url);
     this.#messagesUrl = messagesUrl === undefined ? undefined : new URL(messagesUrl);
-    this.#headers = hostHeader === undefined ? headers : [...headers, 'host', hostHeader];
+    const withHost = hostHeader === undefined ? headers : [...headers, 'host', hostHeader];
+    this.#getHeaders = withHost;
+    // The name is that of the server behind the URL, and nobody else's.
+    const isElsewhere = this.#messagesUrl !== undefined && this.#messagesUrl.origin !== this.#url.origin;
+    this.#postHeaders = isElsewhere ? headers : withHost;
     this.#stream = this.#targetAt(this.#url);
   }
 
@@ -84,8 +89,9 @@ export class HttpSseTransport implements Transport {
     const session = new HttpSseSession(
       {
         stream: this.#stream,
-        endpoint: (announced) => this.#targetAt(resolveEndpoint(announced, this.#url, this.#messagesUrl)),
-        fixedHeaders: this.#headers,
+        endpoint: (announced) => this.#endpointAt(announced),
+        getHeaders: this.#getHeaders,
+        postHeaders: this.#postHeaders,
         endpointMs,
         onQuirk: (what) => onQuirk?.(what),
         onOpen: () => onOpen?.(),
@@ -114,6 +120,16 @@ export class HttpSseTransport implements Transport {
       session.close(new TransportError('aborted', 'the gateway is shutting down'));
     }
     await Promise.all([...this.#connections.values()].map((connections) => connections.destroy()));
+  }
+
+  /** @throws TransportError, which is logged as well: the one who runs the gateway has to do something about it */
+  #endpointAt(announced: Buffer): FixedTarget {
+    try {
+      return this.#targetAt(resolveEndpoint(announced, this.#url, this.#messagesUrl));
+    } catch (error) {
+      if (error instanceof TransportError) this.quirk(error.message);
+      throw error;
+    }
   }
 
   #targetAt(url: URL): FixedTarget {
