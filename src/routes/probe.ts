@@ -102,7 +102,6 @@ function overStdio([command = '', ...args]: readonly string[], found: Findings):
     idleMs: START_MS,
     log: {
       debug() {},
-      info() {},
       warn: (record) => {
         const { reason, stderr = [] } = record as { reason?: string; stderr?: string[] };
         if (reason !== undefined)

@@ -93,9 +93,8 @@ test('an answer is not held up by a process that does not end, which is killed w
   const session = await legacy(url);
   const offspring = Number(textOf((await call(session, 'offspring')).json));
   expect(isAlive(offspring)).toBe(true);
-  const asked = performance.now();
   expect((await session.delete()).status).toBe(200);
-  expect(performance.now() - asked).toBeLessThan(1_000);
+  expect(running()).toHaveLength(1);
   await until(() => running().length === 0 && !isAlive(offspring), 'the processes to be killed');
 });
 

@@ -111,7 +111,7 @@ test('standard error is read however much there is, and logged within bounds', a
   expect(textOf((await call(session, 'chatty', { lines: 2_000, bytes: 10_000 })).json)).toBe('said');
   const lines = logged('standard error');
   expect(lines.length).toBeLessThanOrEqual(101);
-  expect(lines[0]).toMatchObject({ level: 30, stderr: expect.stringMatching(/^0 e{198}…$/) });
+  expect(lines[0]).toMatchObject({ level: 20, stderr: expect.stringMatching(/^0 e{198}…$/) });
   await gateway.close();
   expect(logged('has ended')[0]?.unloggedErrorLines).toBeGreaterThan(1_800);
 });

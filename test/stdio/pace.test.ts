@@ -4,7 +4,7 @@ import { type Loose, until } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
 import { startRig, textOf } from './rig.js';
 
-const COUNT = 8_000;
+const COUNT = 16_000;
 const ACCEPT = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** Posts a call, and does not read its answer until it is told to. */

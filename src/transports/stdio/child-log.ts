@@ -3,7 +3,6 @@ import { stripVTControlCharacters } from 'node:util';
 /** Where what is to be known of a process is told: members of a log record, and words that go with it. */
 export interface ProcessLog {
   debug(record: object, message: string): void;
-  info(record: object, message: string): void;
   warn(record: object, message: string): void;
 }
 
@@ -17,7 +16,10 @@ const STRETCH_MS = 10_000;
 /** Of processes that come and go, so many have their noise logged in such a stretch. */
 const MAX_NOISY = 5;
 
-/** Words with which lines of standard error tell that something is wrong: most servers write everything there. */
+/**
+ * Words with which lines of standard error tell that something is wrong. Most servers write everything there, also what
+ * they are asked and what they answer.
+ */
 const BAD_NEWS = /\b(error|fatal|critical|panic|exception|traceback|unhandled)\b/i;
 
 /** Lets through so many of a kind in any stretch of time. */
@@ -74,7 +76,7 @@ export class ChildLog {
     if (!this.#lines.take()) this.#unlogged++;
     else if (BAD_NEWS.test(stderr))
       this.#log.warn({ pid: this.#pid, stderr }, 'standard error of the process');
-    else this.#log.info({ pid: this.#pid, stderr }, 'standard error of the process');
+    else this.#log.debug({ pid: this.#pid, stderr }, 'standard error of the process');
   }
 
   /** A line of standard output that is no message. */
