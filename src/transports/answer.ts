@@ -251,8 +251,9 @@ export class Answer implements Ticking {
       bytes += typeof text === 'string' ? text.length : text.byteLength;
       writeText(this.#res, text);
     }
-    if (record.finished) this.endEmpty(200);
-    else record.answer.#moveTo(this);
+    const { answer } = record;
+    if (answer === undefined) this.endEmpty(200);
+    else answer.#moveTo(this);
     if (bytes > SMALL_UP_TO) cutOffUnread(this.#res);
   }
 

@@ -20,32 +20,36 @@ const PASSING = 'r';
 /** One event stream toward a client, over however many connections it reads it. */
 export class ReplayStream {
   readonly key: string;
-  /** The answer that writes the stream. */
-  readonly answer: Answer;
   /** When it is to be forgotten, on the monotonic clock. */
   forgetAt = Number.POSITIVE_INFINITY;
   /** Events up to this one are not kept any longer. */
   lostUpTo = 0;
+  /** Not kept beyond its end: the response and the socket hang on it. */
+  #answer: Answer | undefined;
   readonly #session: SessionReplay;
   readonly #room: ReplayRoom;
   readonly #primed: boolean;
   #last = 0;
   #lastRead = 0;
   #unreadBytes = 0;
-  #finished = false;
   #forgotten = false;
 
   constructor(session: SessionReplay, room: ReplayRoom, answer: Answer, { primed, lasting }: StreamTraits) {
     this.#session = session;
     this.#room = room;
-    this.answer = answer;
+    this.#answer = answer;
     this.key = `${lasting ? LASTING : PASSING}${room.newKey()}`;
     this.#primed = primed;
   }
 
+  /** The answer that writes the stream; undefined once nothing more will come. */
+  get answer(): Answer | undefined {
+    return this.#answer;
+  }
+
   /** Nothing more will come. */
   get finished(): boolean {
-    return this.#finished;
+    return this.#answer === undefined;
   }
 
   /** Nothing of it is kept any longer. */
@@ -121,7 +125,7 @@ export class ReplayStream {
 
   /** Nothing more will come; what came may still be fetched. */
   finish(): void {
-    this.#finished = true;
+    this.#answer = undefined;
     if (!this.#forgotten) this.#room.leave(this);
   }
 
@@ -131,7 +135,7 @@ export class ReplayStream {
     this.#forgotten = true;
     this.#room.stay(this);
     this.#session.remove(this);
-    if (!this.#finished) this.answer.giveUp();
+    this.#answer?.giveUp();
   }
 
   #id(seq: number): string {

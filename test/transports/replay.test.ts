@@ -102,6 +102,8 @@ describe('a stream', () => {
     const stream = begin();
     stream.event(message('the end'));
     stream.finish();
+    // The connection that it went out on is let go of at once.
+    expect([stream.finished, stream.answer]).toEqual([true, undefined]);
     vi.advanceTimersByTime(KEEP_MS - 500);
     expect(textsAfter(stream, 0)).toHaveLength(1);
     vi.advanceTimersByTime(1_000);
