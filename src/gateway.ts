@@ -216,6 +216,7 @@ function buildRoute(
     totalMs: timeouts.totalMs,
     maxExchanges: config.limits.exchanges,
     maxListeners: config.limits.listeners,
+    forwardsCredentials: backend.authorization === 'forward',
     cache,
     record: (exchange, status, outcome) => exchangeLog.record(exchange, status, outcome),
     onFault,

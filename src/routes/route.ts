@@ -3,7 +3,7 @@ import { abortable } from '../exchange/abortable.js';
 import { Bag, NOWHERE } from '../exchange/bag.js';
 import { CACHEABLE } from '../exchange/cache-key.js';
 import type { ChangeFilter } from '../exchange/changes.js';
-import { CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
+import { badGateway, CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { Subscriber, Subscription } from '../exchange/hub.js';
 import { OtherSide, type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
@@ -26,6 +26,8 @@ export interface RouteOptions {
   readonly maxExchanges: number;
   /** Open `subscriptions/listen` streams at a time. */
   readonly maxListeners: number;
+  /** Whether the backend gets the callers' own credentials. */
+  readonly forwardsCredentials: boolean;
   readonly cache: ResultCache;
   readonly record: (exchange: Exchange, httpStatus: number, outcome: Outcome) => void;
   readonly onFault: (error: unknown) => void;
@@ -255,9 +257,16 @@ export class Route implements RouteService, Ticking {
     return other;
   }
 
+  /** A challenge is for whoever has the credential. Where that is the gateway, no client can do anything about it. */
+  #forClient(outcome: ErrorOutcome): ErrorOutcome {
+    if (outcome.status !== 401 || this.#options.forwardsCredentials) return outcome;
+    return badGateway(`the backend refuses the credential that the gateway has for it: ${outcome.message}`)
+      .outcome;
+  }
+
   #failure(error: unknown, exchange?: Exchange): Outcome & { type: 'error' } {
     if (exchange?.timedOut === true) return timedOut(this.#options.totalMs).outcome;
-    if (error instanceof ExchangeError) return error.outcome;
+    if (error instanceof ExchangeError) return this.#forClient(error.outcome);
     if (error instanceof WrongEra)
       return ownError({ code: CODE.internal, message: error.message, status: 502 });
     this.#options.onFault(error);
