@@ -81,11 +81,12 @@ function planned({ revision, era, scenarios, auth, checks, authChecks }) {
   const other = era === 'legacy' ? 'modern' : 'legacy';
   const same = `${letter(era)}${letter(era)}`;
   const across = `${letter(other)}${letter(era)}`;
-  const through = (client) => [client, 'gateway', ...(client === era ? [] : [era])];
+  const through = (client) => [client, 'gateway', ...(client === era ? [] : [`leg=${era}`])];
   return [
     {
       kind: 'client',
       revision,
+      era,
       scenarios,
       checks,
       ways: { direct: [era, 'direct'], [same]: through(era), [across]: through(other) },
@@ -93,12 +94,16 @@ function planned({ revision, era, scenarios, auth, checks, authChecks }) {
     {
       kind: 'auth',
       revision,
+      era,
       scenarios: auth,
       checks: authChecks,
       ways: { direct: [era, 'direct'], [same]: through(era) },
     },
   ];
 }
+
+/** A scenario that counts what its server is asked, and would count what finds out that server's era. */
+const COUNTS_REQUESTS = new Set(['auth/scope-retry-limit']);
 
 /** Runs what `tasks` are, some at once. */
 async function together(tasks) {
@@ -112,8 +117,9 @@ async function together(tasks) {
 const succeeded = (checks) => [...checks.values()].every(({ status }) => status === 'SUCCESS');
 
 /** One scenario: its checks, and one more where the client, or the suite, came to a bad end although all succeeded. */
-async function checksOf(suite, { scenario, revision, who, folder }) {
-  const command = `${process.execPath} ${CLIENT} ${who.join(' ')}`;
+async function checksOf(suite, { scenario, revision, era, who, folder }) {
+  const pinned = COUNTS_REQUESTS.has(scenario) ? [`era=${era}`] : [];
+  const command = [process.execPath, CLIENT, ...who, ...pinned].join(' ');
   const code = await suite.run(
     ['client', '--command', command, '--scenario', scenario, '--spec-version', revision],
     folder,
@@ -127,7 +133,7 @@ async function checksOf(suite, { scenario, revision, who, folder }) {
 
 /** As `serverRuns`. */
 export async function* clientRuns({ suite, folder, wanted, quick }) {
-  for (const { kind, revision, scenarios, checks, ways } of [LEGACY, MODERN].flatMap(planned)) {
+  for (const { kind, revision, era, scenarios, checks, ways } of [LEGACY, MODERN].flatMap(planned)) {
     if (quick && kind === 'auth') continue;
     const nameOf = (cell) => `${kind} ${revision} ${cell}`;
     if (!Object.keys(ways).some((cell) => wanted(nameOf(cell)))) continue;
@@ -139,7 +145,7 @@ export async function* clientRuns({ suite, folder, wanted, quick }) {
       await together(
         scenarios.map((scenario) => async () => {
           const out = join(folder, name.replaceAll(' ', '-'), scenario.replaceAll('/', '-'));
-          found.set(scenario, await checksOf(suite, { scenario, revision, who, folder: out }));
+          found.set(scenario, await checksOf(suite, { scenario, revision, era, who, folder: out }));
         }),
       );
       // In the order of the plan, whichever ended first.

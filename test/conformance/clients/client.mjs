@@ -1,5 +1,5 @@
-// node client.mjs legacy|modern direct|gateway [LEG] URL: what the suite runs as a client of its server at URL. With
-// `gateway`, one is started in front of that server, in this process, and the client calls it.
+// node client.mjs legacy|modern direct|gateway [KEY=VALUE…] URL: what the suite runs as a client of its server at URL. With
+// `gateway`, one is started in front of that server, in this process, and the client calls it; the keys are of its backend.
 
 import { Login } from './login.mjs';
 import { ASKED, scenarioCalled } from './scenarios.mjs';
@@ -8,7 +8,7 @@ const MAX_LOGINS = 3;
 
 const [era, way, ...rest] = process.argv.slice(2);
 const server = new URL(rest.pop());
-const [leg = 'auto'] = rest;
+const settings = Object.fromEntries(rest.map((setting) => setting.split('=')));
 const line = await import(`./${era}.mjs`);
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO;
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
@@ -21,7 +21,7 @@ async function startGateway() {
   const config = {
     listen: { host: '127.0.0.1', port: 0 },
     log: { level: 'warn' },
-    routes: [{ path: server.pathname, backend: { url: server.href, leg } }],
+    routes: [{ path: server.pathname, backend: { url: server.href, ...settings } }],
   };
   const gateway = createGateway(parseConfig(JSON.stringify(config), 'gateway.yaml'));
   return { origin: await gateway.listen(), close: () => gateway.close() };
