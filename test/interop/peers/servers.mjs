@@ -314,7 +314,7 @@ export const SERVERS = [
   {
     name: 'Go SDK',
     version: '1.8.0',
-    speaks: 'both; its own implementation',
+    speaks: 'both, over HTTP the legacy era only while it has sessions; its own implementation',
     install: go('go'),
     ...Object.fromEntries(
       ['http', 'sse', 'stdio'].map((transport) => [
@@ -323,6 +323,14 @@ export const SERVERS = [
       ]),
     ),
     ssePath: '/',
+    path: '/',
+  },
+  {
+    name: 'Go SDK without sessions',
+    version: '1.8.0',
+    speaks: 'both; its own implementation',
+    install: go('go'),
+    http: ({ folder, port }) => ({ command: `${folder}/bin/server`, args: ['stateless', String(port)] }),
     path: '/',
   },
   {

@@ -1,4 +1,4 @@
-// The fixture on the official Go SDK: server http|sse|stdio PORT
+// The fixture on the official Go SDK: server http|stateless|sse|stdio PORT
 package main
 
 import (
@@ -76,6 +76,7 @@ func main() {
 	case "sse":
 		log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[2], mcp.NewSSEHandler(get, nil)))
 	default:
-		log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[2], mcp.NewStreamableHTTPHandler(get, nil)))
+		options := &mcp.StreamableHTTPOptions{Stateless: os.Args[1] == "stateless"}
+		log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[2], mcp.NewStreamableHTTPHandler(get, options)))
 	}
 }
