@@ -346,6 +346,16 @@ test('what a server logs reaches a legacy client that listens to nothing but its
   }
 });
 
+test('a legacy client goes on with its session after the gateway was restarted', async () => {
+  const { backend, gateway } = await start({}, { sealKeys: ['a key for these tests, long enough'] });
+  const session = await legacy(gateway.url());
+  expect((await session.request('tools/list')).json.result.tools).toHaveLength(1);
+  await gateway.restart();
+  await until(() => backend.open().length === 0, 'the stream of before to be closed');
+  expect((await session.request('tools/call', { name: 'echo' })).json.result).toEqual(SAID());
+  expect(backend.open()).toHaveLength(1);
+});
+
 describe('a server asks', () => {
   const asks = (session: ScriptedSession, method: string, id: Loose) =>
     session.send({ jsonrpc: '2.0', id, method });

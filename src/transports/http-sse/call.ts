@@ -44,6 +44,7 @@ export class StreamCall implements AnswerSink, Transmission, Receiver {
   #begun = false;
   #refused = false;
   #posted = false;
+  #lingering: NodeJS.Timeout | undefined;
 
   constructor(owner: CallOwner, id: RequestId | undefined, sink: AnswerSink, answerHeaders: ResponseHeaders) {
     this.#owner = owner;
@@ -109,7 +110,7 @@ export class StreamCall implements AnswerSink, Transmission, Receiver {
 
   /** The server took the message. What its answer says is not for anybody: it is a word of thanks, or nothing. */
   onEnd(text: string): void {
-    this.#posted = true;
+    this.#hasPosted();
     if (this.#over) return;
     if (this.#refused) {
       this.#finish();
@@ -118,7 +119,7 @@ export class StreamCall implements AnswerSink, Transmission, Receiver {
   }
 
   onError(error: TransportError): void {
-    this.#posted = true;
+    this.#hasPosted();
     this.fail(error);
   }
 
@@ -127,6 +128,12 @@ export class StreamCall implements AnswerSink, Transmission, Receiver {
     this.#owner.finished(this, succeeded);
     const transfer = this.#transfer;
     // A POST that has been sent is not broken off: the server would take its client for gone.
-    if (!this.#posted && transfer !== undefined) setTimeout(() => transfer.abort(), LINGER_MS).unref();
+    if (this.#posted || transfer === undefined) return;
+    this.#lingering = setTimeout(() => transfer.abort(), LINGER_MS).unref();
+  }
+
+  #hasPosted(): void {
+    this.#posted = true;
+    clearTimeout(this.#lingering);
   }
 }
