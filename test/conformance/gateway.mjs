@@ -9,16 +9,16 @@ import { fileURLToPath } from 'node:url';
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 /**
- * @param backends route path -> url of the server behind it
+ * @param backends route path -> url of the server behind it, or the whole route
  * @param folder for its configuration and log
  * @returns `{ url(path), close }`
  */
 export async function startGateway(backends, folder) {
   if (!existsSync(MAIN)) throw new Error('The gateway is not built: npm run build');
-  const routes = Object.entries(backends).map(([path, url]) => ({
+  const routes = Object.entries(backends).map(([path, given]) => ({
     path,
-    backend: { url },
     questions: { roots: 'ask' },
+    ...(typeof given === 'string' ? { backend: { url: given } } : given),
   }));
   const file = join(folder, 'gateway.yaml');
   // JSON is YAML.
