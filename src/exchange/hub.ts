@@ -119,6 +119,11 @@ export class Hub {
     return this.#entries.size;
   }
 
+  /** The resources that the upstream was asked to tell of. */
+  get resources(): ReadonlySet<string> {
+    return this.#applied.resources;
+  }
+
   /** Takes a place without wanting anything yet. */
   join(subscriber: Subscriber): Subscription {
     clearTimeout(this.#lingering);

@@ -124,26 +124,37 @@ describe('server-everything on standard streams', () => {
     expect(client.errors).toEqual([]);
   });
 
-  test.each(CLIENTS)('tells client %s of updates and changes', async (kind) => {
-    const client = await connected(kind, { capabilities: {} });
-    const uri = 'demo://resource/dynamic/text/1';
-    const subscription = await subscribe(client, uri);
-    await client.callTool('toggle-subscriber-updates');
-    await until(() => updates(client).length > 0, 'an update');
-    expect(updates(client)[0]?.params.uri).toBe(uri);
-    await client.callTool('toggle-subscriber-updates');
-    await subscription?.close();
-
-    const lists =
-      client.era === 'modern' ? await client.sdk.listen({ resourcesListChanged: true }) : undefined;
-    await until(async () => {
-      await client.callTool('gzip-file-as-resource', {
-        name: `${Math.random()}.gz`,
-        data: 'data:text/plain,x',
+  test.each([
+    ['v1', {}],
+    ['v2 auto', {}],
+    ['v2 auto', ALL_CAPABILITIES],
+  ] as const)(
+    'tells client %s, which can be asked %j, of updates and changes',
+    async (kind, capabilities) => {
+      const { handlers } = person();
+      const client = await connected(kind, {
+        capabilities,
+        ...('elicitation' in capabilities && { handlers }),
       });
-      return client.notifications.some(({ method }) => method === RESOURCES_CHANGED);
-    }, 'the change');
-    await lists?.close();
-    expect(client.errors).toEqual([]);
-  });
+      const uri = 'demo://resource/dynamic/text/1';
+      const subscription = await subscribe(client, uri);
+      await client.callTool('toggle-subscriber-updates');
+      await until(() => updates(client).length > 0, 'an update');
+      expect(updates(client)[0]?.params.uri).toBe(uri);
+      await client.callTool('toggle-subscriber-updates');
+      await subscription?.close();
+
+      const lists =
+        client.era === 'modern' ? await client.sdk.listen({ resourcesListChanged: true }) : undefined;
+      await until(async () => {
+        await client.callTool('gzip-file-as-resource', {
+          name: `${Math.random()}.gz`,
+          data: 'data:text/plain,x',
+        });
+        return client.notifications.some(({ method }) => method === RESOURCES_CHANGED);
+      }, 'the change');
+      await lists?.close();
+      expect(client.errors).toEqual([]);
+    },
+  );
 });

@@ -63,6 +63,9 @@ export class PooledSessions {
   /** The last one of those who declare the same: mostly the next one as well, and a key that is not written anew. */
   readonly #identities = new WeakMap<ClientCapabilities, Identity>();
 
+  /** What sessions that calls have to themselves were asked to tell of. */
+  readonly #watched = new WeakMap<BackendSession, Set<string>>();
+
   constructor(options: PooledSessionsOptions) {
     this.#options = options;
     this.#pool = new SessionPool(options);
@@ -88,7 +91,9 @@ export class PooledSessions {
       return this.#pool.acquireOnce(caller.forwarded, () => open(hears), waiter);
     }
     return asks && method !== undefined && !NEVER_ASKING.has(method)
-      ? this.#pool.acquireExclusive(key, caller.forwarded, () => open(true), waiter)
+      ? this.#pool
+          .acquireExclusive(key, caller.forwarded, () => open(true), waiter)
+          .then((lease) => this.#watchToo(lease, key, caller))
       : this.#pool.acquireShared(key, caller.forwarded, () => open(true), waiter);
   }
 
@@ -111,6 +116,25 @@ export class PooledSessions {
     const hub = this.#hubs.peek(this.#identityOf(caller).key);
     if (hub === undefined) this.#options.onChange(change);
     else hub.tell(change);
+  }
+
+  /**
+   * Where each session has a server of its own, only the one on which a call changes a resource knows of it, and tells of
+   * it only if it was asked to: it is, as the one that is listened to was.
+   */
+  async #watchToo(lease: Lease, key: string, caller: Caller): Promise<Lease> {
+    const { session } = lease;
+    const wanted =
+      session.backend.transport.ownsSessions === true ? this.#hubs.peek(key)?.resources : undefined;
+    if (wanted === undefined || wanted.size === 0) return lease;
+    const watched = this.#watched.get(session) ?? new Set();
+    this.#watched.set(session, watched);
+    const missing = [...wanted].filter((uri) => !watched.has(uri));
+    for (const uri of missing) watched.add(uri);
+    // What it refuses, or that it is gone, the call will find out by itself.
+    const asked = this.#options.setUp.askForEach(missing, session, 'resources/subscribe', caller.forwarded);
+    await asked.catch(() => {});
+    return lease;
   }
 
   async close(): Promise<void> {
@@ -159,7 +183,8 @@ export class PooledSessions {
     return new PooledListener(session, caller.forwarded, lastKnown, (frame) => {
       const { watcher } = session;
       if (watcher !== undefined) watcher.onChange(frame);
-      else if (isOfCall(session)) this.changed(caller, frame);
+      else if (isOfCall(session) || session.backend.transport.ownsSessions === true)
+        this.changed(caller, frame);
       else onChange(changeOf(frame));
     });
   }
