@@ -168,11 +168,15 @@ describe('a session', () => {
   });
 
   test('takes many renewed tokens, one after the other and at once', async () => {
-    for (let i = 0; i < 20; i++) expect((await call(session, jwt(ANNA))).status).toBe(200);
-    const renewed = jwt(ANNA);
+    const tokens = Array.from({ length: 21 }, () => jwt(ANNA));
+    for (const token of tokens) expect((await call(session, token)).status).toBe(200);
+    const renewed = tokens.at(-1);
     const answers = await Promise.all(Array.from({ length: 10 }, () => call(session, renewed)));
     for (const { status } of answers) expect(status).toBe(200);
-    expect(backend.received('initialize')).toHaveLength(1);
+    // Sessions of tests before this one may be taken up again meanwhile.
+    const own = new Set<string | undefined>([anna, ...tokens]);
+    const handshakes = backend.received('initialize').filter(({ headers }) => own.has(headers.authorization));
+    expect(handshakes).toHaveLength(1);
   });
 
   test('renews the credentials of its stream to the backend', async () => {
