@@ -12,12 +12,12 @@ export interface QuotaLimits {
 /** So many of a thing at a time, and so many for one principal. */
 export class Quota {
   readonly #limits: QuotaLimits;
-  readonly #what: string;
+  readonly #what: (whose: string) => string;
   readonly #perPrincipal = new Map<Principal, number>();
   #size = 0;
 
-  /** @param what the things that are counted, for messages to people */
-  constructor(limits: QuotaLimits, what: string) {
+  /** @param what the things that are counted, and whose they are, for messages to people */
+  constructor(limits: QuotaLimits, what: (whose: string) => string) {
     this.#limits = limits;
     this.#what = what;
   }
@@ -35,10 +35,10 @@ export class Quota {
   /** @throws ExchangeError when there are too many */
   take(principal: Principal): void {
     const full = this.full(principal);
-    if (full === 'all') throw overloaded(`limit of ${this.#limits.max} ${this.#what} reached`);
+    if (full === 'all') throw overloaded(`limit of ${this.#limits.max} ${this.#what('')} reached`);
     if (full === 'own') {
-      const whose = principal === ANONYMOUS ? 'callers without a credential' : 'one principal';
-      throw overloaded(`limit of ${this.#ownLimit(principal)} ${this.#what} of ${whose} reached`);
+      const whose = principal === ANONYMOUS ? ' of callers without a credential' : ' of one principal';
+      throw overloaded(`limit of ${this.#ownLimit(principal)} ${this.#what(whose)} reached`);
     }
     this.#size++;
     this.#perPrincipal.set(principal, (this.#perPrincipal.get(principal) ?? 0) + 1);

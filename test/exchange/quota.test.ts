@@ -7,7 +7,7 @@ const ADA = 'ada' as Principal;
 const BOB = 'bob' as Principal;
 
 test('so many for one principal, so many for all who show no credential, and so many in all', () => {
-  const quota = new Quota({ max: 4, maxPerPrincipal: 1, maxAnonymous: 2 }, 'things');
+  const quota = new Quota({ max: 4, maxPerPrincipal: 1, maxAnonymous: 2 }, (whose) => `things${whose}`);
   quota.take(ADA);
   expect(quota.full(ADA)).toBe('own');
   expect(() => quota.take(ADA)).toThrow('limit of 1 things of one principal reached');

@@ -42,7 +42,7 @@ export class KeptResults implements Ticking {
   constructor(limits: TaskLimits, ticker: Ticker) {
     this.#limits = limits;
     this.#ticker = ticker;
-    this.#quota = new Quota(limits, 'tasks');
+    this.#quota = new Quota(limits, (whose) => `tasks${whose}`);
   }
 
   get size(): number {

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { NOWHERE } from '../../exchange/bag.js';
-import { ANONYMOUS } from '../../exchange/digest.js';
-import { overloaded } from '../../exchange/errors.js';
+import { Quota } from '../../exchange/quota.js';
 import type { Sealer } from '../../exchange/seal.js';
 import type { Ticker, Ticking } from '../../exchange/ticker.js';
 import type { Principal } from '../../exchange/types.js';
@@ -55,10 +54,19 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
   readonly #options: ParkingOptions;
   readonly #instance = randomBytes(6).toString('base64url');
   readonly #tickets = new Map<string, Ticket<Call>>();
-  readonly #perPrincipal = new Map<Principal, number>();
+  readonly #quota: Quota;
 
   constructor(options: ParkingOptions) {
     this.#options = options;
+    const {
+      maxParked: max,
+      maxParkedPerPrincipal: maxPerPrincipal,
+      maxParkedAnonymous: maxAnonymous,
+    } = options;
+    this.#quota = new Quota(
+      { max, maxPerPrincipal, maxAnonymous },
+      (whose) => `calls${whose} that wait for answers`,
+    );
   }
 
   get size(): number {
@@ -70,16 +78,7 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
    * @throws ExchangeError when there are too many
    */
   admit(call: Call, principal: Principal, digest: string): Ticket<Call> {
-    const { maxParked, maxParkedPerPrincipal, maxParkedAnonymous, ticker } = this.#options;
-    const anonymous = principal === ANONYMOUS;
-    const maxOwn = anonymous ? maxParkedAnonymous : maxParkedPerPrincipal;
-    const own = this.#perPrincipal.get(principal) ?? 0;
-    if (this.#tickets.size >= maxParked)
-      throw overloaded(`limit of ${maxParked} calls that wait for answers reached`);
-    if (own >= maxOwn) {
-      const whose = anonymous ? 'callers without a credential' : 'one principal';
-      throw overloaded(`limit of ${maxOwn} calls of ${whose} that wait for answers reached`);
-    }
+    this.#quota.take(principal);
     const id = randomBytes(12).toString('base64url');
     const ticket: Ticket<Call> = {
       id,
@@ -90,8 +89,7 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
       expiresAt: Number.POSITIVE_INFINITY,
     };
     this.#tickets.set(id, ticket);
-    this.#perPrincipal.set(principal, own + 1);
-    ticker.add(this);
+    this.#options.ticker.add(this);
     return ticket;
   }
 
@@ -109,9 +107,7 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
 
   release(ticket: Ticket<Call>): void {
     if (!this.#tickets.delete(ticket.id)) return;
-    const left = (this.#perPrincipal.get(ticket.principal) ?? 1) - 1;
-    if (left === 0) this.#perPrincipal.delete(ticket.principal);
-    else this.#perPrincipal.set(ticket.principal, left);
+    this.#quota.give(ticket.principal);
     if (this.#tickets.size === 0) this.#options.ticker.remove(this);
   }
 

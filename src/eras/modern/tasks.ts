@@ -39,7 +39,7 @@ export class TaskBoard implements Ticking {
 
   constructor(options: TaskBoardOptions) {
     this.#options = options;
-    this.#quota = new Quota(options, 'tasks');
+    this.#quota = new Quota(options, (whose) => `tasks${whose}`);
   }
 
   get size(): number {
