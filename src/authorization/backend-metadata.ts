@@ -24,6 +24,13 @@ export interface BackendMetadataOptions {
   readonly timeoutMs: number;
 }
 
+/** A document of the backend, with the resource that it names. */
+interface Found {
+  readonly body: Buffer;
+  readonly root: JsonNode;
+  readonly named: string;
+}
+
 /** Thrown where it cannot be said whether a backend has metadata. */
 export class MetadataUnavailable extends Error {}
 
@@ -39,6 +46,7 @@ export class BackendMetadata {
   readonly #hosts: ReadonlySet<string>;
   /** Where the last challenge said that it is: path and query. */
   #place: string | undefined;
+  #looking: Promise<Found | undefined> | undefined;
 
   constructor(options: BackendMetadataOptions) {
     this.#options = options;
@@ -63,15 +71,24 @@ export class BackendMetadata {
    * @throws MetadataUnavailable
    */
   async document(resource: string): Promise<Buffer | undefined> {
+    // Anybody may ask, and as often as they like: the backend is asked once at a time.
+    this.#looking ??= this.#find().finally(() => {
+      this.#looking = undefined;
+    });
+    const found = await this.#looking;
+    return found && this.#renamed(found, resource);
+  }
+
+  async #find(): Promise<Found | undefined> {
     const { pathname } = this.#endpoint;
     const inserted = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`;
     const tried = new Set<string>();
-    const attempt = async (place: string | undefined): Promise<Buffer | undefined> => {
+    const attempt = async (place: string | undefined): Promise<Found | undefined> => {
       if (place === undefined || tried.has(place)) return undefined;
       tried.add(place);
       const { status, body } = await this.#get(place);
       if (status >= 500) throw new MetadataUnavailable(`HTTP ${status}`);
-      return status === 200 ? this.#renamed(body, resource) : undefined;
+      return status === 200 ? readDocument(body) : undefined;
     };
     return (
       (await attempt(this.#place)) ??
@@ -113,11 +130,7 @@ export class BackendMetadata {
     return isWeb && this.#hosts.has(host) ? pathname + search : undefined;
   }
 
-  /** Undefined for what is no such document: `resource` is the one member that every one has. */
-  #renamed(body: Buffer, resource: string): Buffer | undefined {
-    const root = rootOf(body);
-    const named = root && stringOf(body, getMember(body, root, 'resource'));
-    if (named === undefined) return undefined;
+  #renamed({ body, root, named }: Found, resource: string): Buffer {
     if (this.#placeOf(named) === undefined) return body;
     const out = new Rope();
     const edits = [
@@ -129,10 +142,12 @@ export class BackendMetadata {
   }
 }
 
-function rootOf(body: Buffer): JsonNode | undefined {
+/** Undefined for what is no such document: `resource` is the one member that every one has. */
+function readDocument(body: Buffer): Found | undefined {
   try {
     const root = scanJson(body, 1);
-    return root.kind === 'object' ? root : undefined;
+    const named = root.kind === 'object' ? stringOf(body, getMember(body, root, 'resource')) : undefined;
+    return named === undefined ? undefined : { body, root, named };
   } catch (error) {
     if (error instanceof JsonSyntaxError) return undefined;
     throw error;

@@ -169,6 +169,19 @@ describe('the metadata of a route', () => {
   });
 });
 
+test('many who ask at once are answered without asking the backend for each', async () => {
+  const backend = await guarded({ documents: { [`${WELL_KNOWN}/mcp`]: ofBackend('/mcp') } });
+  const gateway = await gatewayTo({ '/mcp': backend.url });
+  const before = backend.requests.length;
+  const paths = Array.from({ length: 20 }, (_, i) => `${WELL_KNOWN}/mcp${i % 2 === 0 ? '' : '/'}`);
+  const answers = await Promise.all(paths.map((path) => get(gateway, path)));
+  expect(new Set(answers.map(({ json }) => json.resource))).toEqual(
+    new Set([gateway.url('/mcp'), gateway.url('/mcp/')]),
+  );
+  const asked = backend.requests.slice(before).filter(({ url }) => url.startsWith(WELL_KNOWN));
+  expect(asked.length).toBeLessThan(paths.length);
+});
+
 describe('a route has no metadata', () => {
   test.each<[string, Guarded['documents']]>([
     ['where the backend has none', {}],
