@@ -30,6 +30,8 @@ interface Opener {
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
+/** A session that was there for so long is not one that is lost as soon as it is opened. */
+const STEADY_MS = 10_000;
 /** Resources that are subscribed to again on a session that replaces another. */
 const MAX_RESOURCES = 1_000;
 const NO_META: ReadonlyMap<string, undefined> = new Map();
@@ -56,6 +58,8 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   #hadSession = false;
   #timer: NodeJS.Timeout | undefined;
   #pauseMs = FIRST_PAUSE_MS;
+  /** When the session was opened; infinite once it is lost, so that it is looked at once for each. */
+  #openedAt = Number.POSITIVE_INFINITY;
   /** Calls in flight during which the server may ask. */
   #expecting = 0;
   #lingering: NodeJS.Timeout | undefined;
@@ -252,17 +256,14 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     this.#session = undefined;
     if (this.#ended || !this.#client.listening) return;
     clearTimeout(this.#timer);
+    if (performance.now() - this.#openedAt > STEADY_MS) this.#pauseMs = FIRST_PAUSE_MS;
+    this.#openedAt = Number.POSITIVE_INFINITY;
     this.#timer = setTimeout(() => this.#reopen(), this.#pauseMs).unref();
     this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
   }
 
   #reopen(): void {
-    this.session().then(
-      () => {
-        this.#pauseMs = FIRST_PAUSE_MS;
-      },
-      () => this.onLost(),
-    );
+    this.session().catch(() => this.onLost());
   }
 
   /** Takes a session in the place of one that was lost, if there was one. */
@@ -287,6 +288,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
 
   #keep(session: BackendSession): void {
     this.#session = session;
+    this.#openedAt = performance.now();
     this.#hadSession = true;
     session.watcher = this;
     if (this.#client.listening || this.#expecting > 0) session.openFeed(this, this.#forwarded);
