@@ -1,18 +1,20 @@
 import { changeNotification, isChange, listChange, resourceUpdate } from '../../exchange/changes.js';
-import { CODE, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
 import { PROGRESS, progressTokenOf } from '../../exchange/progress.js';
 import type {
+  Answer,
   BackendAffinity,
   Caller,
   ClientSession,
   ForwardedHeaders,
   LogLevel,
+  Question,
   SealedBackendSession,
 } from '../../exchange/types.js';
 import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../../transports/catch-up.js';
 import type { BackendSession, SessionListener, SessionWatcher } from './backend-session.js';
 import { promisesOf } from './changes.js';
+import { type Answering, answerServer } from './server-questions.js';
 import type { SetUp } from './set-up.js';
 
 interface Opener {
@@ -35,7 +37,6 @@ const STEADY_MS = 10_000;
 /** Resources that are subscribed to again on a session that replaces another. */
 const MAX_RESOURCES = 1_000;
 const NO_META: ReadonlyMap<string, undefined> = new Map();
-const EMPTY_RESULT = Buffer.from('{}');
 /** How long the session's stream stays open after a call of a client that does not listen: the next one is often near. */
 const LINGER_MS = 5_000;
 
@@ -43,7 +44,7 @@ const LINGER_MS = 5_000;
  * The one backend session that belongs to a client session, replaced when the backend loses it. The client never
  * learns of the replacement: its own session stays.
  */
-export class ClientAffinity implements BackendAffinity, SessionListener, SessionWatcher {
+export class ClientAffinity implements BackendAffinity, SessionListener, SessionWatcher, Answering {
   readonly #opener: Opener;
   readonly #client: ClientSession;
   /** As of its latest request: credentials are refreshed. */
@@ -76,8 +77,13 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     return { id: session.id, revision: session.info.revision, cookies: session.cookies };
   }
 
-  get #forwarded(): ForwardedHeaders {
+  get forwarded(): ForwardedHeaders {
     return this.#caller.forwarded;
+  }
+
+  /** Its server may be told as long as there is one. */
+  get over(): boolean {
+    return this.#ended;
   }
 
   /** The session, where there is nothing to wait for. */
@@ -99,7 +105,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
 
   /** A request of the client came, with the credentials of now. */
   touch(caller: Caller): void {
-    const renewed = caller.forwarded.authorization !== this.#forwarded.authorization;
+    const renewed = caller.forwarded.authorization !== this.forwarded.authorization;
     this.#caller = caller;
     if (renewed) this.#session?.renewFeed(caller.forwarded);
   }
@@ -142,7 +148,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   listen(open: boolean): void {
     if (!open) {
       if (this.#expecting === 0) this.#session?.closeFeed();
-    } else if (this.#session !== undefined) this.#session.openFeed(this, this.#forwarded);
+    } else if (this.#session !== undefined) this.#session.openFeed(this, this.forwarded);
     else if (this.#hadSession) this.#reopen();
   }
 
@@ -164,7 +170,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   expectQuestions(): () => void {
     this.#expecting++;
     clearTimeout(this.#lingering);
-    this.#session?.openFeed(this, this.#forwarded);
+    this.#session?.openFeed(this, this.forwarded);
     return () => {
       if (--this.#expecting > 0 || this.#client.listening) return;
       this.#lingering = setTimeout(() => this.listen(this.#client.listening), LINGER_MS).unref();
@@ -173,7 +179,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
 
   notify(method: string, bytes: Buffer): void {
     if (method === 'notifications/initialized') return;
-    void this.#session?.post(new Rope().push(bytes), this.#forwarded);
+    void this.#session?.post(new Rope().push(bytes), this.forwarded);
   }
 
   async end(): Promise<void> {
@@ -182,7 +188,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     clearTimeout(this.#lingering);
     const session = this.#session ?? (await this.#opening?.catch(() => undefined));
     this.#session = undefined;
-    await session?.end(this.#forwarded);
+    await session?.end(this.forwarded);
   }
 
   onNotification(frame: NotificationFrame): CatchUp | undefined {
@@ -203,19 +209,11 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   onRequest(frame: RequestFrame): void {
     const session = this.#session;
     if (session === undefined) return;
-    const { id, method, params, bytes, root } = frame;
-    if (method === 'ping') {
-      session.answer(id, { result: EMPTY_RESULT }, this.#forwarded);
-      return;
-    }
-    this.#client.channel.ask({ id, method, params, bytes: bytes.subarray(root.start, root.end) }).then(
-      (answer) => session.answer(id, answer, this.#forwarded),
-      (error: Error) => {
-        if (error instanceof QuestionWithdrawn) return;
-        const code = error instanceof QuestionRefused ? error.code : CODE.internal;
-        session.refuse(id, error.message, this.#forwarded, code);
-      },
-    );
+    void answerServer(session, frame, this);
+  }
+
+  answerTo(question: Question): Promise<Answer> {
+    return this.#client.channel.ask(question);
   }
 
   /** Takes up the session that another process opened, as the client's sealed session id tells. */
@@ -229,7 +227,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   async #open(): Promise<BackendSession> {
     const restored = this.#restore();
     const session = restored ?? (await this.#opener.open(this.#caller));
-    if (this.#ended) await session.end(this.#forwarded);
+    if (this.#ended) await session.end(this.forwarded);
     if (restored === undefined) await this.#replaceBy(session);
     else this.#keep(session);
     return session;
@@ -276,7 +274,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   /** What the backend refuses now it had agreed to before; the client can only find out by itself. */
   async #setUpAgain(session: BackendSession): Promise<void> {
     const { setUp } = this.#opener;
-    const forwarded = this.#forwarded;
+    const forwarded = this.forwarded;
     const level = this.#level;
     await Promise.allSettled([
       level === undefined ? undefined : setUp.ask(session, 'logging/setLevel', { level }, forwarded),
@@ -291,6 +289,6 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     this.#openedAt = performance.now();
     this.#hadSession = true;
     session.watcher = this;
-    if (this.#client.listening || this.#expecting > 0) session.openFeed(this, this.#forwarded);
+    if (this.#client.listening || this.#expecting > 0) session.openFeed(this, this.forwarded);
   }
 }

@@ -316,6 +316,40 @@ describe('LL: a client of', () => {
   });
 });
 
+describe.each(REVISIONS)('LL: the answer of a newer client to a server of %s', (version) => {
+  test.each(['the call', 'the session'])(
+    'has the blocks that it knows, on the stream of %s',
+    async (where) => {
+      const rig = await startCell('LL', { script: { version }, handshake: { capabilities: CAPABILITIES } });
+      try {
+        const session = await rig.session();
+        const question = { jsonrpc: '2.0', id: 'q', method: 'sampling/createMessage', params: sampling([]) };
+        const listening = await session.listen();
+        rig.on('tools/call', async (step) => {
+          const events = step.stream({ 'mcp-session-id': step.session ?? '' });
+          const feed = await until(() => rig.backend.streams.at(-1), 'the stream of the backend');
+          (where === 'the call' ? events : feed.stream).event(question);
+          await until(() => rig.backend.requests.find(({ json }) => json?.id === 'q'), 'the answer');
+          events.event(step.frame({ result: { content: [] } }));
+          events.end();
+          return undefined;
+        });
+        const stream = session.open('tools/call', { name: 'ask' });
+        await (where === 'the call' ? await stream : listening).next();
+        const content = [text('one'), text('two')];
+        const result = { role: 'assistant', model: 'm', content };
+        await session.post({ jsonrpc: '2.0', id: 'q', result });
+        await (await stream).done;
+        const answer = rig.backend.requests.find(({ json }) => json?.id === 'q');
+        expect(answer?.json.result.content).toEqual(version < '2025-11-25' ? text('one\ntwo') : content);
+        listening.abort();
+      } finally {
+        await rig.close();
+      }
+    },
+  );
+});
+
 describe.each(['LL', 'ML'] as const)('%s: to a server of', (cell) => {
   test.each(REVISIONS)('%s nothing is said that it has no words for', async (version) => {
     const rig = await startCell(cell, { script: { version, capabilities: { completions: {} } } });
