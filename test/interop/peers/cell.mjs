@@ -1,9 +1,6 @@
 // One client against one server through the gateway, and what is to be said of it.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ensure, HERE, ROOT } from './install.mjs';
-import { freePort, run, start, untilListening } from './processes.mjs';
+import { freePort, run, scratchFolder, start, untilListening } from './processes.mjs';
 import { FIXTURE, problemWith, STEPS } from './steps.mjs';
 
 const CLIENT_MS = 120_000;
@@ -70,13 +67,15 @@ export async function runClient(client, url, { words, steps }) {
     args: [`${installed.scripts}/clients/${client.script}`],
   };
   // Some keep what they know of servers in the user's folder.
-  const home = mkdtempSync(join(tmpdir(), 'eragate-interop-home-'));
-  const env = { HOME: home, ...command.env, PEER: JSON.stringify({ url, steps, words, mode: client.mode }) };
+  const env = {
+    HOME: scratchFolder(),
+    ...command.env,
+    PEER: JSON.stringify({ url, steps, words, mode: client.mode }),
+  };
   const ended = await run({ ...command, env }, CLIENT_MS, (line) => {
     const { step, ...rest } = toldIn(line);
     if (step !== undefined) told.set(step, rest);
   });
-  rmSync(home, { recursive: true, force: true });
   return { told, output: ended.output, timedOut: ended.timedOut };
 }
 

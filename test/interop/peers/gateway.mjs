@@ -1,10 +1,9 @@
 // Eragate as it is installed: the built command with a configuration file. ERAGATE_MAIN names another build.
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort, start, untilListening } from './processes.mjs';
+import { freePort, scratchFolder, start, untilListening } from './processes.mjs';
 
 const MAIN = process.env.ERAGATE_MAIN ?? fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
 
@@ -14,9 +13,8 @@ const MAIN = process.env.ERAGATE_MAIN ?? fileURLToPath(new URL('../../../dist/ma
  */
 export async function startGateway(routes) {
   if (!existsSync(MAIN)) throw new Error('dist/main.js is missing: npm run build makes it');
-  const folder = mkdtempSync(join(tmpdir(), 'eragate-interop-'));
   const port = await freePort();
-  const file = join(folder, 'gateway.yaml');
+  const file = join(scratchFolder(), 'gateway.yaml');
   // JSON is YAML.
   writeFileSync(file, JSON.stringify({ listen: { host: '127.0.0.1', port }, routes }));
   const cells = new Map();
@@ -41,10 +39,7 @@ export async function startGateway(routes) {
       return [...(cells.get(path) ?? [])];
     },
     logOf: (path) => log.filter((line) => line.includes(`"${path}"`)).join('\n'),
-    async stop() {
-      await gateway.stop();
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop: gateway.stop,
   };
 }
 

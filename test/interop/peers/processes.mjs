@@ -1,13 +1,21 @@
 // The processes of a run. Each has a group of its own, so that what it started ends with it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const running = new Set();
+const SCRATCH = mkdtempSync(join(tmpdir(), 'eragate-interop-'));
+
+/** An empty folder that goes with this run. */
+export const scratchFolder = () => mkdtempSync(`${SCRATCH}/`);
 
 process.on('exit', () => {
   for (const child of running) signal(child, 'SIGKILL');
+  rmSync(SCRATCH, { recursive: true, force: true, maxRetries: 3 });
 });
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => process.exit(1));
 
@@ -23,9 +31,9 @@ const KEPT_OUTPUT = 200_000;
 
 /**
  * Starts a command in a group of its own: `output()` is what it has printed of late, `lines` gets every line of its
- * standard output, `stop()` ends it and its children.
+ * standard output, `stop()` ends it and its children. It works in a folder of this run's, since some leave things there.
  */
-export function start({ command, args = [], env = {}, cwd }, lines) {
+export function start({ command, args = [], env = {}, cwd = SCRATCH }, lines) {
   const child = spawn(command, args, {
     cwd,
     env: { ...process.env, ...env },

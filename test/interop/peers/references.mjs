@@ -49,18 +49,22 @@ export const REFERENCES = [
   },
   {
     ...reference('memory', '2026.8.31'),
-    words: {
-      list: { tools: ['create_entities', 'read_graph'] },
-      call: {
-        tool: 'create_entities',
-        args: { entities: [{ name: 'Ada', entityType: 'person', observations: ['wrote notes'] }] },
-        text: '[',
-      },
-      error: {
-        tool: 'add_observations',
-        args: { observations: [{ entityName: 'Nobody', contents: ['is not there'] }] },
-        text: 'Nobody not found',
-      },
+    words() {
+      // It keeps what it is told beside its package, for the next run too.
+      const name = `Ada ${Date.now()}`;
+      return {
+        list: { tools: ['create_entities', 'read_graph'] },
+        call: {
+          tool: 'create_entities',
+          args: { entities: [{ name, entityType: 'person', observations: ['wrote notes'] }] },
+          text: name,
+        },
+        error: {
+          tool: 'add_observations',
+          args: { observations: [{ entityName: 'Nobody', contents: ['is not there'] }] },
+          text: 'Nobody not found',
+        },
+      };
     },
   },
   {
