@@ -272,6 +272,28 @@ describe('a session that is lost is replaced', () => {
     await until(() => backend.open().length === 1, 'the old stream to be closed');
   });
 
+  test('when one of its POSTs is answered with 404, and what was taken before is still answered', async () => {
+    let slow: Posted | undefined;
+    const { backend, gateway } = await start({
+      post: (posted) => {
+        if (!isCall(posted)) return false;
+        const { lost } = posted.message.params.arguments;
+        if (lost === undefined) {
+          posted.accept();
+          slow = posted;
+        } else if (slow === undefined || posted.session !== slow.session) return false;
+        else posted.accept(404, 'Session not found');
+        return true;
+      },
+    });
+    const first = call(gateway);
+    await until(() => slow, 'the first call');
+    expect((await call(gateway, { lost: true })).json.result).toMatchObject(SAID());
+    slow?.reply(SAID('late'));
+    expect((await first).json.result).toMatchObject(SAID('late'));
+    await until(() => backend.open().length === 1, 'the old stream to be closed');
+  });
+
   test('when its stream ended while nobody asked anything', async () => {
     const { backend, gateway } = await start();
     expect((await call(gateway)).status).toBe(200);

@@ -17,6 +17,10 @@ export class Calls {
     if (call.id !== undefined && this.#byId.get(call.id) === call) this.#byId.delete(call.id);
   }
 
+  get size(): number {
+    return this.#byId.size;
+  }
+
   /** The one that came last. */
   get last(): StreamCall | undefined {
     return [...this.#byId.values()].at(-1);

@@ -66,6 +66,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   readonly #firstHeaders: readonly string[];
   #listener: StreamEars | undefined;
   #waiting: Frame[] = [];
+  #retired = false;
   #over = false;
 
   /**
@@ -127,6 +128,15 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
     this.#end({ kind: 'failed', error, announced: true });
   }
 
+  /**
+   * Nothing more is asked on the session, since a message was refused as if it were not known: what was taken before may
+   * still be answered, where another replica than the stream's refused it.
+   */
+  retire(): void {
+    this.#retired = true;
+    if (this.#calls.size === 0) this.close(new TransportError('aborted', 'the session was lost'));
+  }
+
   onCookies(headers: ResponseHeaders): void {
     this.#cookies.keep(headers);
   }
@@ -167,6 +177,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
 
   finished(call: StreamCall, succeeded: boolean): void {
     this.#calls.remove(call);
+    if (this.#retired) this.retire();
     if (call !== this.handshake || succeeded) return;
     this.#opening = undefined;
     this.close(new TransportError('aborted', 'no handshake'));

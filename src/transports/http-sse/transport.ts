@@ -108,7 +108,7 @@ export class HttpSseTransport implements Transport {
   }
 
   abandon(sessionId: string): void {
-    this.#sessions.get(sessionId)?.close(new TransportError('unanswered', 'the session was lost'));
+    this.#sessions.get(sessionId)?.retire();
   }
 
   quirk(what: string): void {
