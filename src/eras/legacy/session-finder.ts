@@ -74,7 +74,9 @@ export class SessionFinder {
     owner: string | undefined,
   ): Promise<Found> {
     try {
-      await route.authenticate({ ...foreign.caller(call.forwarded), principal: call.principal });
+      const caller = foreign.caller(call.forwarded);
+      // What is held upstream for the session goes on with a renewed credential; with another it is not meant.
+      await route.authenticate(foreign.isOfOwner(owner) ? caller : { ...caller, principal: call.principal });
       if (foreign.isOfOwner(owner)) return this.#sessions.adopt(foreign, call.principal);
       // Another request of the client's may have got here first, or somebody else with another credential.
       if (!foreign.awaits(owner)) return this.find(route, call, id);
