@@ -118,10 +118,10 @@ export class Exchange implements Bagged {
     this.#listener?.(reason);
   }
 
-  /** Sets the time that the exchange may take, from now on. */
+  /** Sets the time that the exchange may take, from its start on. */
   limit(ms: number): void {
     this.#limitMs = ms;
-    this.deadlineAt = performance.now() + ms;
+    this.deadlineAt = this.startedAt + ms;
   }
 
   /** The client was asked and has left with the questions: time stands still until it comes back. */

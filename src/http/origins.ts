@@ -24,6 +24,8 @@ export class RequestGuard {
   readonly #origins: ReadonlySet<string>;
   readonly #hosts: ReadonlySet<string>;
   readonly #checkHost: boolean;
+  /** The last one that was allowed: one client asks for the same again and again. */
+  #lastHost: string | undefined;
 
   constructor(options: GuardOptions) {
     const publicUrl = options.publicUrl === undefined ? undefined : new URL(options.publicUrl);
@@ -55,6 +57,13 @@ export class RequestGuard {
 
   #allowsHost(host: string | undefined): boolean {
     if (host === undefined) return false;
+    if (host === this.#lastHost) return true;
+    const allowed = this.#isAllowedHost(host);
+    if (allowed) this.#lastHost = host;
+    return allowed;
+  }
+
+  #isAllowedHost(host: string): boolean {
     const lower = host.toLowerCase();
     const name = lower.replace(/:\d+$/, '');
     return isLoopbackName(name) || this.#hosts.has(lower) || this.#hosts.has(name);
