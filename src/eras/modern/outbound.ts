@@ -103,14 +103,19 @@ export class ModernOutbound implements Outbound {
     this.#hubs = new Hubs((change) => this.#onChange(change));
   }
 
-  async call(exchange: Exchange): Promise<Outcome> {
-    const { session } = exchange.caller;
+  call(exchange: Exchange): Promise<Outcome> {
+    const { session, era } = exchange.caller;
     if (session !== undefined && !exchange.visiting) this.#affinity(session, exchange.caller);
+    const wants = exchange.request.wantsTask === true && !exchange.visiting;
+    // Between two sides of this era there is mostly nothing to find out first, and no promise of it to wait for.
+    return era === 'modern' && !wants ? this.#carryOut(exchange, undefined) : this.#call(exchange, wants);
+  }
+
+  async #call(exchange: Exchange, wants: boolean): Promise<Outcome> {
     if (exchange.caller.era !== 'modern') {
       const own = await this.#answerRemoved(exchange);
       if (own !== undefined) return own;
     }
-    const wants = exchange.request.wantsTask === true && !exchange.visiting;
     if (!wants || !(await abortable(exchange, this.#runsTasks(exchange.caller))))
       return this.#carryOut(exchange, undefined);
     const place = this.#tasks.admit(exchange);
@@ -138,8 +143,9 @@ export class ModernOutbound implements Outbound {
         if (type === 'task' && asker !== exchange.caller)
           return this.#task(exchange, reply.frame, place !== undefined);
         if (type !== 'input_required') {
-          const outcome = await this.#result(exchange, reply.frame, tools);
-          return place === undefined ? outcome : this.#tasks.handleOf(exchange, outcome, place);
+          const outcome = this.#result(exchange, reply.frame, tools);
+          if (place === undefined) return outcome;
+          return this.#tasks.handleOf(exchange, await outcome, place);
         }
         try {
           rounds ??= new Rounds(exchange, this.#options.maxRounds, () => this.#requests.nextId());
@@ -355,14 +361,18 @@ export class ModernOutbound implements Outbound {
     return tools.catch(() => NO_TOOLS);
   }
 
-  async #result(exchange: Exchange, frame: ResultFrame, tools: ToolMap | undefined): Promise<ResultOutcome> {
+  #result(
+    exchange: Exchange,
+    frame: ResultFrame,
+    tools: ToolMap | undefined,
+  ): ResultOutcome | Promise<ResultOutcome> {
     if (getMember(frame.bytes, frame.result, 'resultType') === undefined) {
       this.#options.transport.quirk('leaves resultType out of its results');
     }
     const outcome = resultOutcome(exchange, frame, tools);
     const { request, caller } = exchange;
     if (caller.era === 'modern' || request.method !== 'tools/list') return outcome;
-    return { ...outcome, takesTasks: await this.#runsTasks(caller) };
+    return this.#runsTasks(caller).then((takesTasks) => ({ ...outcome, takesTasks }));
   }
 
   #error(exchange: Exchange, reply: RpcReply): Outcome {
