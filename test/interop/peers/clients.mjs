@@ -1,12 +1,10 @@
 // The clients. Each row: what it is and how it is installed; `script` in clients/ and its `mode`; `era` of the requests
 // that it sends through the gateway, where the backend does not decide; `path` below the route; `lacks`, the steps that
 // it has no means for, and `limits`, the steps that fail for a reason that is not the gateway's.
-import { cargo, go, npm, own, pip } from './install.mjs';
+import { FASTMCP_4, PYTHON_1, PYTHON_2 } from './environments.mjs';
+import { cargo, go, npm, own } from './install.mjs';
 
 const SDK_1 = '@modelcontextprotocol/sdk';
-// As the tests of this repository have them.
-const PYTHON_1 = pip('1', { mcp: '1.29.0', fastmcp: '3.4.5' });
-const PYTHON_2 = pip('2', { mcp: '2.3.0' });
 const python =
   (script) =>
   ({ folder, scripts }) => ({
@@ -299,10 +297,11 @@ export const CLIENTS = [
     name: 'Python FastMCP',
     version: '4.2.3',
     speaks: '2026-07-28, asks first; Python SDK 2.3.0',
-    install: pip('fastmcp-4', { fastmcp: '4.2.3', mcp: '2.3.0' }),
+    install: FASTMCP_4,
     command: python('fastmcp_client.py'),
     era: 'modern',
     lacks: { change: 'its API subscribes in the legacy era only' },
+    core: true,
   },
   {
     name: 'Go SDK',
@@ -331,7 +330,13 @@ export const CLIENTS = [
     mode: 'sse2024-11-05',
     path: '/sse',
     era: 'legacy',
-    lacks: { question: NO_QUESTIONS },
+    limits: [
+      {
+        steps: ['question'],
+        at: /modern server/,
+        why: '2024-11-05 has no elicitation, so the gateway does not declare it to modern servers for such a client; legacy servers are told what the client declares',
+      },
+    ],
   },
   {
     name: 'Rust SDK, auto',

@@ -1,5 +1,6 @@
 // Servers that people use, as their users start them: over stdio. `words` are those of each server; those that need to
 // know where they run are functions.
+import { FASTMCP_4 } from './environments.mjs';
 import { npm, own, pip } from './install.mjs';
 
 const node = (script, ...args) => ({ command: process.execPath, args: [script, ...args] });
@@ -170,7 +171,7 @@ export const REFERENCES = [
     name: 'mcp-server-motherduck',
     version: '1.1.0',
     speaks: 'both; Python FastMCP 4.2.3',
-    install: pip('motherduck', { 'mcp-server-motherduck': '1.1.0', fastmcp: '4.2.3', mcp: '2.3.0' }),
+    install: FASTMCP_4,
     stdio: ({ folder }) => ({
       command: `${folder}/bin/mcp-server-motherduck`,
       args: ['--db-path', ':memory:', '--read-write'],

@@ -2,7 +2,8 @@
 // where it is not the fixture; `lacks`, the steps that it has no means for, and `limits`, the steps that fail for a
 // reason that is not the gateway's.
 import { fileURLToPath } from 'node:url';
-import { cargo, go, npm, own, pip } from './install.mjs';
+import { FASTMCP_4, PYTHON_1, PYTHON_2 } from './environments.mjs';
+import { cargo, go, npm, own } from './install.mjs';
 
 /** The transports over which servers are tried. */
 export const TRANSPORTS = { http: 'Streamable HTTP', sse: 'HTTP+SSE', stdio: 'stdio' };
@@ -31,9 +32,6 @@ const FIXTURE_STDIO = [
 ];
 const BRIDGED = ['--stdio', FIXTURE_STDIO.join(' '), '--logLevel', 'none', '--outputTransport'];
 
-// As the tests of this repository have them.
-const PYTHON_1 = pip('1', { mcp: '1.29.0', fastmcp: '3.4.5' });
-const PYTHON_2 = pip('2', { mcp: '2.3.0' });
 const python = (library) =>
   Object.fromEntries(
     ['http', 'sse', 'stdio'].map((transport) => [
@@ -121,13 +119,6 @@ export const SERVERS = [
     http: ({ scripts, port }) => node(`${scripts}/servers/fastmcp.mjs`, 'httpStream', String(port)),
     sse: ({ scripts, port }) => node(`${scripts}/servers/fastmcp.mjs`, 'httpStream', String(port)),
     stdio: ({ scripts }) => node(`${scripts}/servers/fastmcp.mjs`, 'stdio'),
-    limits: [
-      {
-        steps: ['change'],
-        at: /stdio modern/,
-        why: 'the gateway gives a process of its own to a call in which the server may ask; this server tells only sessions that have subscribed, and the subscription is in another process',
-      },
-    ],
     core: ['http', 'stdio'],
   },
   {
@@ -307,9 +298,10 @@ export const SERVERS = [
     name: 'Python FastMCP',
     version: '4.2.3',
     speaks: 'both; Python SDK 2.3.0',
-    install: pip('fastmcp-4', { fastmcp: '4.2.3', mcp: '2.3.0' }),
+    install: FASTMCP_4,
     ...python('fastmcp'),
     lacks: { change: 'it has no subscriptions to resources' },
+    core: ['http'],
   },
   {
     name: 'Go SDK',
