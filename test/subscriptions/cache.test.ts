@@ -271,6 +271,8 @@ describe('a list of a legacy backend', () => {
     ['resources/templates/list', {}],
     ['resources/read', { uri: 'file:///a' }],
   ];
+  /** Of what comes before the stream of the session is there, changes may go unheard. */
+  const untilHeard = (url: string) => modern(url, 'server/discover');
   /** Asks twice; the hint, and whether it was asked for twice. */
   async function twice(url: string, [method, params]: [string, Loose]) {
     const first = (await modern(url, method, params)).json.result;
@@ -281,6 +283,7 @@ describe('a list of a legacy backend', () => {
 
   test('is kept while the backend is heard, and is for nobody else to keep', async () => {
     const { url } = await startCounting();
+    await untilHeard(url);
     for (const one of ALL) {
       const told = ['tools/list', 'prompts/list', 'resources/list'].includes(one[0]);
       expect([one[0], await twice(url, one)]).toEqual([one[0], { kept: told, ttlMs: 0 }]);
@@ -331,6 +334,7 @@ describe('a list of a legacy backend', () => {
 
   test('is not kept any longer when the stream that tells of changes breaks', async () => {
     const { url, backend } = await startCounting();
+    await untilHeard(url);
     expect(await twice(url, ['tools/list', {}])).toMatchObject({ kept: true });
     backend.streams[0]?.stream.destroy();
     await until(async () => (await modern(url, 'tools/list')).json.result.n === 2, 'another answer');
