@@ -75,3 +75,21 @@ test('where others use the process too it is not stopped: the client that does n
   expect((await modern(url, 'tools/call', { name: 'slow', arguments: { ms: 300 } })).status).toBe(200);
   expect(await flood.read()).toContain('flooded');
 });
+
+test.each(['ping', 'roots/list'])(
+  'a process that asks for %s without an end and reads no answer is given up before the answers pile up',
+  async (method) => {
+    const { url, logged, running, started } = await startRig({
+      backend: { era: 'legacy', process: 'shared' },
+    });
+    const call = { name: 'pester', arguments: { method, count: 1_000, bytes: 64 * 1024 } };
+    const answer = await modern(url, 'tools/call', call);
+    expect(answer.json).toMatchObject({ error: { code: -32603 } });
+    expect(answer.text).toContain('it does not read what it is told');
+    expect(logged('given up').map(({ reason }) => reason)).toEqual(['it does not read what it is told']);
+    // The next call starts another one.
+    const next = await modern(url, 'tools/call', { name: 'echo', arguments: {} });
+    expect(next.status).toBe(200);
+    await until(() => running().length <= 1 && started().length > 1, 'the first process to end');
+  },
+);

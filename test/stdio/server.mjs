@@ -185,6 +185,16 @@ const TOOLS = {
     }
     return text('flooded');
   },
+  // Asks for what it does not read.
+  async pester({ method, count, bytes }) {
+    process.stdin.pause();
+    setInterval(() => {}, 1_000);
+    for (let i = 0; i < count; i++) {
+      const line = `${JSON.stringify({ jsonrpc: '2.0', id: `${i} ${'z'.repeat(bytes)}`, method })}\n`;
+      if (!process.stdout.write(line)) await new Promise((resolve) => process.stdout.once('drain', resolve));
+    }
+    return text('pestered');
+  },
   async ask({ method, params }) {
     return text(await ask(method, params));
   },

@@ -44,6 +44,10 @@ const STEADY_MS = 1_000;
 const ENDED = 'it has just ended';
 /** So many lines in a row that are no messages are a process that was started by mistake. */
 const MAX_NOISE = 100_000;
+/** A process that leaves so much unread of what only it has asked for, or is to be told, does not read any more. */
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
+/** What a message takes up beside its text. */
+const OVERHEAD_BYTES = 256;
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
 
@@ -55,6 +59,8 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   #provedAt: number | undefined;
   #useful = false;
   #noiseInARow = 0;
+  /** Of messages that nobody takes back, such as answers to pings. */
+  #unreadBytes = 0;
   readonly #options: ConversationOptions<R>;
   readonly #child: Child;
   /** Messages without a response that are on their way. */
@@ -134,7 +140,13 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   }
 
   write(message: Rope): void {
-    this.#child.write(asLine(message));
+    const bytes = message.byteLength + OVERHEAD_BYTES;
+    this.#unreadBytes += bytes;
+    this.#child.write(asLine(message), () => {
+      this.#unreadBytes -= bytes;
+    });
+    if (this.#unreadBytes > MAX_UNREAD_BYTES && !this.over)
+      this.#giveUpOn('it does not read what it is told');
   }
 
   refuse({ id, method }: RequestFrame): void {
