@@ -396,6 +396,29 @@ describe('a server asks', () => {
     stream.abort();
   });
 
+  test.each([true, false])(
+    'without an end and takes no answers, which do not pile up (in the middle of a call: %s)',
+    async (inCall) => {
+      const pester = (session: ScriptedSession) => {
+        for (let i = 0; i < 1_000; i++) asks(session, 'ping', `pest-${i}`);
+      };
+      const { backend, gateway } = await start({
+        post: ({ message, session }) => {
+          if (inCall && isCall({ message } as Posted)) pester(session);
+          return message.method === undefined;
+        },
+      });
+      const session = await legacy(gateway.url());
+      const first = () => (inCall ? call(gateway) : session.request('tools/list'));
+      expect((await first()).status).toBe(200);
+      if (!inCall) pester(backend.sessions[0] as ScriptedSession);
+      const pongs = () => backend.requests.filter(({ json }) => json?.result).length;
+      await until(() => pongs() >= 16, 'answers');
+      for (let i = 0; i < 5; i++) expect((await session.request('tools/list')).status).toBe(200);
+      expect(pongs()).toBeLessThanOrEqual(256 + 16);
+    },
+  );
+
   test('something right after the handshake, and is heard by a client that listens later', async () => {
     const { backend, gateway } = await start({
       post: (posted) => {

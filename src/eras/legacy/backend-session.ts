@@ -85,6 +85,8 @@ export interface SessionWatcher {
 
 /** How long a message that nobody waits for (a notification, an answer to a question) may take. */
 const AWAY_MS = 10_000;
+/** Answers to requests of the server that are on their way to it at a time. */
+const MAX_RESPONSES = 256;
 
 /**
  * A session with a legacy backend, from its handshake to its end. Ids of requests are the gateway's own, from 1 and
@@ -105,6 +107,7 @@ export class BackendSession {
   #calls: Bag<CallInFlight> | undefined;
   #feed: BackendFeed | undefined;
   #feedless = false;
+  #responses = 0;
 
   constructor(backend: LegacyBackend, info: InitializeInfo, id: string | undefined, firstRequestId = 1) {
     this.backend = backend;
@@ -192,7 +195,7 @@ export class BackendSession {
       'result' in answer
         ? resultRope(id, new Rope().push(answer.result))
         : errorObjectRope(id, new Rope().push(answer.error));
-    void this.post(body, forwarded);
+    this.#respond(body, forwarded);
   }
 
   /** Refuses a server request. */
@@ -202,7 +205,16 @@ export class BackendSession {
     forwarded: ForwardedHeaders,
     code: number = CODE.methodNotFound,
   ): void {
-    void this.post(errorRope(id, code, message), forwarded);
+    this.#respond(errorRope(id, code, message), forwarded);
+  }
+
+  /** A server that takes no answers, and asks and asks, is not to have the gateway pile them up. */
+  #respond(body: Rope, forwarded: ForwardedHeaders): void {
+    if (this.#responses >= MAX_RESPONSES) return;
+    this.#responses++;
+    void this.post(body, forwarded).finally(() => {
+      this.#responses--;
+    });
   }
 
   /**

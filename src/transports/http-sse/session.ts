@@ -43,6 +43,8 @@ export const SESSION_PREFIX = 'http-sse-';
 /** What comes while nobody listens is kept for whoever begins to, up to so much. */
 const MAX_WAITING = 64;
 const MAX_WAITING_BYTES = 1024 * 1024;
+/** Answers to pings that are on their way at a time. */
+const MAX_PONGS = 16;
 
 /**
  * A session with an HTTP+SSE server (2024-11-05, basic/transports, "HTTP with SSE"): an event stream, on which the
@@ -67,6 +69,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   #listener: StreamEars | undefined;
   #waiting: Frame[] = [];
   #retired = false;
+  #pongs = 0;
   #over = false;
 
   /**
@@ -214,7 +217,13 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
 
   /** Servers take a client for gone that gives no sign of life (basic/utilities/ping). */
   #answerPing(id: RequestId): void {
-    const nobody: AnswerSink = { onHead() {}, onMessage() {}, onEnd() {}, onError() {} };
+    // One that takes no answers is not to have the gateway pile them up.
+    if (this.#pongs >= MAX_PONGS) return;
+    this.#pongs++;
+    const over = () => {
+      this.#pongs--;
+    };
+    const nobody: AnswerSink = { onHead() {}, onMessage() {}, onEnd: over, onError: over };
     this.post(this.#firstHeaders, undefined, resultRope(id, new Rope().push('{}')).toBuffer(), nobody);
   }
 
