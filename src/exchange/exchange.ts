@@ -105,6 +105,11 @@ export class Exchange implements Bagged {
     return this.#cancelReason === undefined && this.#channel.reachable !== false;
   }
 
+  /** See {@link Channel.letGo}. */
+  letGo(): void {
+    this.#channel.letGo?.();
+  }
+
   /** See {@link Channel.ask}. */
   ask(question: Question): Promise<Answer> {
     this.onAsk?.();

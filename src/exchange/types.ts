@@ -95,6 +95,8 @@ export interface Channel {
   onDrain(resume: () => void): void;
   /** False while the client has lost the connection by which it would hear of a question. */
   readonly reachable?: boolean;
+  /** Lets the client's connection go, where it knows how to come back for the rest of the stream. */
+  letGo?(): void;
   /**
    * Puts a question to the client and waits for the answer.
    * @throws QuestionRefused when the client cannot be asked this.

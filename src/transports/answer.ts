@@ -268,6 +268,20 @@ export class Answer implements Ticking {
     return true;
   }
 
+  /**
+   * Ends the connection in the middle of a stream that the client was told how to take up, as its server did with its own
+   * (basic/transports, "Sending Messages to the Server").
+   */
+  letGo(): void {
+    if (this.#recorder === undefined || !this.#events || this.#state === 'done' || this.away) return;
+    this.#open();
+    if (this.#record?.primed !== true) return;
+    const res = this.#res;
+    res.off('close', this.#closed);
+    this.#closed();
+    res.end();
+  }
+
   /** The client is not expected back. */
   giveUp(): void {
     if (this.#state === 'away') this.#leave();

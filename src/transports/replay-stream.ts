@@ -47,6 +47,11 @@ export class ReplayStream {
     return this.#answer;
   }
 
+  /** Whether its reader was told with the first event how to come back. */
+  get primed(): boolean {
+    return this.#primed;
+  }
+
   /** Nothing more will come. */
   get finished(): boolean {
     return this.#answer === undefined;

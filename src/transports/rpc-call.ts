@@ -36,6 +36,8 @@ export type RpcReply =
       /** Where a broken stream may be taken up again; undefined when the server gave no event ids. */
       readonly lastEventId: string | undefined;
       readonly retryMs: number | undefined;
+      /** The connection broke, rather than that the server ended the stream. */
+      readonly broke?: boolean;
     }
   | { readonly kind: 'failed'; readonly error: TransportError };
 
@@ -178,6 +180,10 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 
   onEnd(text: string): void {
+    this.#endUnanswered(text, false);
+  }
+
+  #endUnanswered(text: string, broke: boolean): void {
     this.#ticker.remove(this);
     this.#end({
       kind: 'no-answer',
@@ -186,6 +192,7 @@ export class RpcCall implements AnswerSink, Ticking {
       text: text === '' ? this.#unread : text,
       lastEventId: this.#lastEventId,
       retryMs: this.#retryMs,
+      broke,
     });
   }
 
@@ -195,7 +202,7 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#headers = undefined;
     if (headers !== undefined && !this.#settled && mayResend(error, this.#safe)) {
       this.#transfer = this.#transport?.send('POST', headers, this.#body, this);
-    } else if (error.failure === 'broken' && this.#lastEventId !== undefined) this.onEnd('');
+    } else if (error.failure === 'broken' && this.#lastEventId !== undefined) this.#endUnanswered('', true);
     else this.#end({ kind: 'failed', error });
   }
 

@@ -39,6 +39,10 @@ export class CallChannel implements Channel {
     return !this.#answer.gone && !this.#answer.away;
   }
 
+  letGo(): void {
+    this.#answer.letGo();
+  }
+
   async ask(asked: Question): Promise<ClientAnswer> {
     const exchange = this.#exchange;
     const question = exchange.notes.backendEra === 'legacy' ? asked : this.#translate(asked);

@@ -158,6 +158,8 @@ export class LegacyCall implements RpcListener, Answering {
     let reply = broken;
     let failures = 0;
     for (let n = 0; n < MAX_RESUMES && breaksOff(reply); n++) {
+      // A server that ends its stream in mid-call wants nobody to hold a connection for the rest (SEP-1699).
+      if (reply.broke !== true && reply.retryMs !== undefined) this.#exchange.letGo();
       const pause = Math.max(reply.retryMs ?? USUAL_RESUME_PAUSE_MS, SHORTEST_RESUME_PAUSE_MS);
       await new Promise((resolve) => setTimeout(resolve, Math.min(pause, LONGEST_RESUME_PAUSE_MS)));
       if (this.#exchange.cancelled !== undefined) return reply;
