@@ -47,6 +47,8 @@ export interface RpcListener {
   onRequest(frame: RequestFrame): void;
   /** The request has its reply; told before the promise of it resolves. */
   onReply?(reply: RpcReply): void;
+  /** An event named `endpoint` is taken for the beginning of HTTP+SSE; else such an event means nothing. */
+  readonly endpointRefuses?: boolean;
   /** The response of another request came on this stream. */
   onStray?(frame: ResultFrame | ErrorFrame): void;
 }
@@ -166,7 +168,7 @@ export class RpcCall implements AnswerSink, Ticking {
 
   /** An HTTP+SSE server that opens its stream whatever the method is will never answer there. */
   onNamedEvent(name: string): void {
-    if (name !== 'endpoint' || this.#settled) return;
+    if (name !== 'endpoint' || this.#settled || this.#listener.endpointRefuses !== true) return;
     const text = 'answers with the event stream of HTTP+SSE';
     this.#end({
       kind: 'no-answer',

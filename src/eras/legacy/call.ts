@@ -19,15 +19,13 @@ import { featuresFor } from './revisions.js';
 import type { Roots } from './roots.js';
 import { type Answering, answerServer } from './server-questions.js';
 
-/**
- * What a client of the modern era brings along when it tries again, which no server of this one knows; and what makes a
- * call a task here alone.
- */
+/** What a client of the modern era brings along when it tries again, which no server of this one knows. */
 const FOREIGN_MEMBERS: ReadonlyMap<string, undefined> = new Map([
   ['inputResponses', undefined],
   ['requestState', undefined],
-  ['task', undefined],
 ]);
+/** The same of the one method that `task` would make a task here alone. */
+const FOREIGN_TO_CALLS: ReadonlyMap<string, undefined> = new Map([...FOREIGN_MEMBERS, ['task', undefined]]);
 const USUAL_RESUME_PAUSE_MS = 1_000;
 const SHORTEST_RESUME_PAUSE_MS = 20;
 const LONGEST_RESUME_PAUSE_MS = 10_000;
@@ -39,8 +37,8 @@ const MAX_FAILURES = 3;
 function foreignMembers({ request, caller }: Exchange): Edits | undefined {
   const { bytes, node } = request.params;
   if (caller.era === 'legacy' || node === undefined) return undefined;
-  for (const key of FOREIGN_MEMBERS.keys())
-    if (getMember(bytes, node, key) !== undefined) return FOREIGN_MEMBERS;
+  const foreign = request.method === 'tools/call' ? FOREIGN_TO_CALLS : FOREIGN_MEMBERS;
+  for (const key of foreign.keys()) if (getMember(bytes, node, key) !== undefined) return foreign;
   return undefined;
 }
 

@@ -52,7 +52,7 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
   const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION, 'mcp-method', 'server/discover'];
   if (forwarded.authorization !== undefined) headers.push('authorization', forwarded.authorization);
   const id = '"eragate-probe"';
-  const rpc = new RpcCall(id, ticker, SILENT);
+  const rpc = new RpcCall(id, ticker, { ...SILENT, endpointRefuses: true });
   const timer = setTimeout(() => rpc.abort('silent'), timeoutMs).unref();
   rpc.post(
     transport,
