@@ -146,6 +146,7 @@ function buildRoute(
   const transport = openTransport(backend, {
     connectMs: timeouts.connectMs,
     idleMs: timeouts.idleMs,
+    totalMs: timeouts.totalMs,
     resultBytes: config.limits.resultBytes,
     ticker,
     onQuirk: onceEach((quirk) =>

@@ -26,6 +26,8 @@ export interface TransportLimits {
   readonly onTransport?: (transport: UrlTransport) => void;
   /** Of all servers that the gateway starts. */
   readonly processes: ProcessLimit;
+  /** How long a call may take in all, in milliseconds. */
+  readonly totalMs: number;
   /** How long a process without anything to do is kept, in milliseconds. */
   readonly processIdleMs: number;
   readonly processLog: ProcessLog;
@@ -43,6 +45,7 @@ export function openTransport(backend: BackendConfig, limits: TransportLimits): 
       resultBytes: limits.resultBytes,
       limit: limits.processes,
       idleMs: limits.processIdleMs,
+      totalMs: limits.totalMs,
       log: limits.processLog,
       onQuirk: limits.onQuirk,
     });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Loose, until } from '../support/net.js';
+import { type Loose, sleep, until } from '../support/net.js';
 import { type LegacySession, legacy, modern, openModern } from '../support/raw.js';
 import { isAlive, startRig, textOf } from './rig.js';
 
@@ -151,6 +151,37 @@ test('a process that does not read holds up its own callers alone, and what they
   expect((await callModern(url, 'pid')).status).toBe(200);
   for (const answer of await Promise.all(stuck)) expect(answer.json.error.message).toContain('timed out');
   expect((await session.delete()).status).toBe(200);
+});
+
+test.each([
+  ['legacy', 'per-session'],
+  ['legacy', 'shared'],
+  ['modern', 'shared'],
+])(
+  'a %s process that does nothing any more makes way for another once a call has run out of time (%s)',
+  async (era, kind) => {
+    const { url, started, logged } = await startRig({
+      backend: { era, process: kind },
+      server: { era },
+      route: { timeouts: { total: '1s' } },
+    });
+    const pid = Number((await callModern(url, 'pid')).json.result.content[0].text);
+    expect((await callModern(url, 'block')).json.error.message).toContain('timed out');
+    await until(() => !isAlive(pid), 'the process to end');
+    expect(logged('given up').length + logged('ended').length).toBeGreaterThan(0);
+    expect((await callModern(url, 'pid')).status).toBe(200);
+    expect(new Set(started()).size).toBe(started().length);
+  },
+);
+
+test('a process that only lets one call wait for ever is left alone', async () => {
+  const { url, running } = await startRig({ backend, route: { timeouts: { total: '500ms' } } });
+  const session = await legacy(url);
+  const [pid] = running();
+  expect((await call(session, 'hang')).json.error.message).toContain('timed out');
+  await sleep(1_000);
+  expect(isAlive(pid ?? 0)).toBe(true);
+  expect((await call(session, 'pid')).json.result.content[0].text).toBe(String(pid));
 });
 
 test('killed in the middle of calls a hundred times, it is there again each time, and nobody waits', async () => {

@@ -91,6 +91,10 @@ const TOOLS = {
     return text('done');
   },
   hang: () => new Promise(() => {}),
+  /** Does nothing else any more. */
+  block() {
+    for (;;);
+  },
   exit: ({ code }) => process.exit(code),
   closeOutput() {
     process.stdout.end();

@@ -24,6 +24,8 @@ const EVENTS: ResponseHeaders = { 'content-type': 'text/event-stream' };
 /** A request that was written to a process, and what comes of it. */
 export class Call implements Transmission, Recipient {
   lags = false;
+  /** On the monotonic clock. */
+  readonly madeAt = performance.now();
   /** As the caller wrote it. */
   readonly id: RequestId;
   /** {@link keyOf} the id under which the process knows it. */

@@ -5,8 +5,10 @@ import {
   FrameError,
   parseAnswers,
   type RequestFrame,
+  type RequestId,
   type ResultFrame,
   Rope,
+  requestRope,
   resultRope,
   toValidUtf8,
 } from '../../jsonrpc/index.js';
@@ -17,6 +19,7 @@ import { Call, type CallOwner, type Recipient } from './call.js';
 import { Child, type Command } from './child.js';
 import type { ChildLog } from './child-log.js';
 import type { OversizedLine } from './line-reader.js';
+import { Liveness } from './liveness.js';
 import { asLine, CANCELLED, factsOf, idAtEnds, keyOf, LISTEN, renumbered, withId } from './messages.js';
 import type { Routing, Talk } from './routing.js';
 import type { StdioSession } from './session.js';
@@ -36,6 +39,8 @@ export interface ConversationOptions<R extends Routing> {
   readonly onGone: (reason: string, failed: boolean) => void;
   /** It refused the handshake for which it was started. */
   readonly onRefused: (reason: string) => void;
+  /** How long a call may take in all, in milliseconds. */
+  readonly totalMs: number;
 }
 
 const METHOD_NOT_FOUND = -32601;
@@ -48,6 +53,8 @@ const MAX_NOISE = 100_000;
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 /** What a message takes up beside its text. */
 const OVERHEAD_BYTES = 256;
+/** No request of a caller has it: theirs are numbers, or what the gateway gave them. */
+const PING_ID = '"eragate-alive"' as RequestId;
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
 
@@ -70,6 +77,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   #heldFor: Recipient | undefined;
   #stopped = false;
   #usedAt = performance.now();
+  readonly #liveness: Liveness;
   /** What those who wait are told once the process is gone. */
   #fault: TransportError | undefined;
 
@@ -81,6 +89,11 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
       onOversized: (line) => this.#onOversized(line),
       onErrorLine: (line) => options.log.errorLine(line),
       onGone: (reason, started) => this.#onGone(reason, started),
+    });
+    this.#liveness = new Liveness({
+      totalMs: options.totalMs,
+      ping: () => this.write(requestRope(PING_ID, 'ping', undefined)),
+      onDead: (reason) => this.#giveUpOn(reason, 'broken'),
     });
     options.log.started(this.#child.pid);
   }
@@ -162,6 +175,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
     if (this.#heldFor === call) this.#letGo();
     this.calls.delete(call.key);
     this.#usedAt = performance.now();
+    if (!this.over) this.#liveness.doubt(call.madeAt);
     if (call.recall?.() === true) return;
     if (call.session === undefined) this.#cancel(call);
     else if (call.isHandshake) this.giveUp();
@@ -224,6 +238,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
 
   #onLine(line: Buffer): void {
     if (this.#stopped) return;
+    this.#liveness.heard();
     const first = firstByte(line);
     if (first === undefined) return;
     const frames = first === OPEN_BRACE || first === OPEN_BRACKET ? this.#read(line) : undefined;
@@ -321,6 +336,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   #end(error: TransportError): void {
     if (this.#stopped) return;
     this.#stopped = true;
+    this.#liveness.stop();
     const calls = [...this.calls.values()];
     this.calls.clear();
     this.routing.end();

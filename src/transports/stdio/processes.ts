@@ -11,6 +11,8 @@ export interface ProcessesOptions {
   /** Longest line of standard output in bytes. */
   readonly resultBytes: number;
   readonly limit: ProcessLimit;
+  /** How long a call may take in all, in milliseconds; endless where it is left out. */
+  readonly totalMs?: number | undefined;
   readonly log: ProcessLog;
   /** Told, in words that go with the backend's name, of what the backend does wrong and the gateway puts up with. */
   readonly onQuirk?: ((what: string) => void) | undefined;
@@ -36,7 +38,7 @@ export class Processes {
    * @throws TransportError `unreachable` where none is to be started now
    */
   start<R extends Routing>(routing: (talk: Talk) => R, onOver: () => void): Conversation<R> {
-    const { command, limit, log, resultBytes, onQuirk } = this.#options;
+    const { command, limit, log, resultBytes, onQuirk, totalMs } = this.#options;
     if (this.#closed) throw new TransportError('unreachable', 'the gateway is shutting down');
     const { refusal } = this.#restarts;
     if (refusal !== undefined) throw new TransportError('unreachable', refusal);
@@ -48,6 +50,7 @@ export class Processes {
       command,
       routing,
       lineBytes: resultBytes,
+      totalMs: totalMs ?? Number.POSITIVE_INFINITY,
       log: new ChildLog(log, this.#noisy),
       onQuirk: (what) => onQuirk?.(what),
       onUseful: () => this.#restarts.worked(),
