@@ -85,8 +85,9 @@ export interface SessionWatcher {
 
 /** How long a message that nobody waits for (a notification, an answer to a question) may take. */
 const AWAY_MS = 10_000;
-/** Answers to requests of the server that are on their way to it at a time. */
-const MAX_RESPONSES = 256;
+/** Answers to requests of the server that are on their way to it at a time; others wait, up to so many. */
+const MAX_RESPONSES = 64;
+const MAX_WAITING_RESPONSES = 1_024;
 
 /**
  * A session with a legacy backend, from its handshake to its end. Ids of requests are the gateway's own, from 1 and
@@ -108,6 +109,7 @@ export class BackendSession {
   #feed: BackendFeed | undefined;
   #feedless = false;
   #responses = 0;
+  #waitingResponses: (() => void)[] | undefined;
 
   constructor(backend: LegacyBackend, info: InitializeInfo, id: string | undefined, firstRequestId = 1) {
     this.backend = backend;
@@ -210,11 +212,18 @@ export class BackendSession {
 
   /** A server that takes no answers, and asks and asks, is not to have the gateway pile them up. */
   #respond(body: Rope, forwarded: ForwardedHeaders): void {
-    if (this.#responses >= MAX_RESPONSES) return;
-    this.#responses++;
-    void this.post(body, forwarded).finally(() => {
-      this.#responses--;
-    });
+    const send = (): void => {
+      this.#responses++;
+      void this.post(body, forwarded).finally(() => {
+        this.#responses--;
+        this.#waitingResponses?.shift()?.();
+      });
+    };
+    if (this.#responses < MAX_RESPONSES) send();
+    else {
+      this.#waitingResponses ??= [];
+      if (this.#waitingResponses.length < MAX_WAITING_RESPONSES) this.#waitingResponses.push(send);
+    }
   }
 
   /**
