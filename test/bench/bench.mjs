@@ -3,6 +3,7 @@
 //   --quick   about two minutes instead of eight, with wider error bars
 //   --peers   beside other proxies and gateways in place of all else; installs them at the first time (npm, pip; nginx is
 //             taken from the PATH)
+//   --only P  of these, those whose name has P in it
 //   --json    the report as JSON
 //   --check   exit code 1 when a target is missed or could not be measured
 //
@@ -44,6 +45,7 @@ const { values: flags } = parseArgs({
   options: {
     quick: { type: 'boolean' },
     peers: { type: 'boolean' },
+    only: { type: 'string', default: '' },
     json: { type: 'boolean' },
     check: { type: 'boolean' },
   },
@@ -77,7 +79,10 @@ const print = (report, format) =>
 
 if (flags.peers) {
   const { origin } = await forkServer('backend.mjs');
-  print(makePeersReport(machine, await measurePeers(origin, plan.peers)), formatPeersReport);
+  print(
+    makePeersReport(machine, await measurePeers(origin, { ...plan.peers, only: flags.only })),
+    formatPeersReport,
+  );
   process.exit();
 }
 

@@ -7,7 +7,7 @@ function table(rows) {
   return rows.map(line).join('\n');
 }
 
-const fixed = (digits) => (value) => (value === undefined ? '-' : value.toFixed(digits));
+const fixed = (digits) => (value) => (Number.isFinite(value) ? value.toFixed(digits) : '-');
 const [whole, one, two] = [0, 1, 2].map(fixed);
 
 const COLUMNS = [

@@ -57,6 +57,7 @@ async function ask(origin, token, path, body) {
 
 export const contextforge = {
   name: 'IBM ContextForge',
+  slow: true,
   cells: ['LL'],
   limit: 'tools get other names; older revisions only',
   async prepare() {

@@ -11,6 +11,7 @@ let bin;
 
 export const fastmcp = {
   name: 'FastMCP proxy (Python)',
+  slow: true,
   cells: ['LL', 'LM', 'ML', 'MM'],
   async prepare() {
     bin = await pythonPackage(`fastmcp==${VERSION}`);
