@@ -49,7 +49,7 @@ test('a call that waits for a person is cancelled at its process when the answer
   const stream = await openModern(
     url,
     'tools/call',
-    { name: 'ask', arguments: form('Ada') },
+    { name: 'ask', arguments: { ...form('Ada'), goesOn: true } },
     { capabilities: { elicitation: {} } },
   );
   expect((await stream.done).json.result.resultType).toBe('input_required');

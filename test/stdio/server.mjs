@@ -199,8 +199,10 @@ const TOOLS = {
     }
     return text('pestered');
   },
-  async ask({ method, params }) {
-    return text(await ask(method, params));
+  /** @param goesOn true: is not done once it has its answer */
+  async ask({ method, params, goesOn }) {
+    const answer = await ask(method, params);
+    return goesOn ? new Promise(() => {}) : text(answer);
   },
   change() {
     notify('notifications/tools/list_changed', {});
