@@ -1,5 +1,5 @@
 import { MAY_ASK } from '../../exchange/asking.js';
-import { CODE, overloaded, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
+import { CODE, overloaded, QuestionRefused } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../../exchange/outcome.js';
 import {
@@ -11,29 +11,18 @@ import {
   type Question,
   type ServerMessage,
 } from '../../exchange/types.js';
-import {
-  getMember,
-  type JsonNode,
-  type RequestId,
-  Rope,
-  resultRope,
-  stringOf,
-  textOf,
-} from '../../jsonrpc/index.js';
+import { getMember, type JsonNode, type RequestId, Rope, resultRope, stringOf } from '../../jsonrpc/index.js';
 import type { Answer } from '../../transports/answer.js';
 import { MODERN_CODE } from './names.js';
+import { OpenQuestions } from './open-questions.js';
 import type { Parkable, ParkingLot, Ticket } from './parking.js';
-import { answerOf, inputRequest, lackingCapabilities, questionKind, refusalOf } from './questions.js';
+import { lackingCapabilities, questionKind, refusalOf } from './questions.js';
 import { requestDigest } from './request-state.js';
 
 /** Questions that come within this time of the first are put to the client together. */
 const GATHER_MS = 25;
-/** Questions that a call has open at a time. */
-const MAX_QUESTIONS = 100;
 /** Copies of one retry that wait at a time. */
 const MAX_WAITERS = 256;
-/** Few calls are ever asked anything. */
-const NO_QUESTIONS = new Map<string, Pending>();
 
 /** An open HTTP request of the client that wants to know how the call goes on. */
 export interface Waiter {
@@ -41,12 +30,6 @@ export interface Waiter {
   readonly answer: Answer;
   readonly progressToken: string | undefined;
   readonly logLevel: LogLevel | undefined;
-}
-
-interface Pending {
-  readonly question: Question;
-  readonly resolve: (answer: ClientAnswer) => void;
-  readonly reject: (error: Error) => void;
 }
 
 /**
@@ -57,12 +40,12 @@ interface Pending {
 export class InteractiveCall implements Channel, Parkable {
   readonly #lot: ParkingLot<InteractiveCall>;
   readonly #write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void;
-  #questions = NO_QUESTIONS;
+  /** Few calls are ever asked anything. */
+  #questions: OpenQuestions | undefined;
   #exchange!: Exchange;
   #waiters: Waiter[] = [];
   #ticket: Ticket<InteractiveCall> | undefined;
   #gathering: NodeJS.Timeout | undefined;
-  #asked = 0;
   #outcome: Outcome | undefined;
   /** The error that the call ends with whatever the backend still says. */
   #verdict: ErrorOutcome | undefined;
@@ -85,7 +68,7 @@ export class InteractiveCall implements Channel, Parkable {
 
   notify(message: ServerMessage): boolean {
     if (message.method === 'notifications/cancelled') {
-      this.#withdraw(message);
+      this.#questions?.withdraw(message);
       return true;
     }
     let keepsUp = true;
@@ -114,10 +97,8 @@ export class InteractiveCall implements Channel, Parkable {
     }
     if (this.#outcome !== undefined)
       return Promise.reject(new QuestionRefused('the call has ended', CODE.internal));
-    if (this.#questions.size >= MAX_QUESTIONS) {
-      const message = `limit of ${MAX_QUESTIONS} open questions reached`;
-      return Promise.reject(new QuestionRefused(message, CODE.internal));
-    }
+    const full = this.#questions?.full;
+    if (full !== undefined) return Promise.reject(full);
     const lacking = lackingCapabilities(question, this.#exchange.caller.capabilities.value);
     if (lacking !== undefined) {
       // A tool that insists on what its client cannot do cannot be carried out for it.
@@ -134,11 +115,10 @@ export class InteractiveCall implements Channel, Parkable {
         ? Promise.reject(new QuestionRefused(error.message, CODE.internal))
         : Promise.resolve(refusal);
     }
-    return new Promise((resolve, reject) => {
-      if (this.#questions === NO_QUESTIONS) this.#questions = new Map();
-      this.#questions.set(`${kind}-${++this.#asked}`, { question, resolve, reject });
-      this.#gather();
-    });
+    this.#questions ??= new OpenQuestions();
+    const answer = this.#questions.add(kind, question);
+    this.#gather();
+    return answer;
   }
 
   /** A retry came for the round that is open. The first one's answers count; copies of it wait for the same outcome. */
@@ -159,20 +139,16 @@ export class InteractiveCall implements Channel, Parkable {
       return;
     }
     this.#exchange.unpark(waiter.progressToken);
-    for (const [key, { resolve }] of this.#questions) {
-      const response = responses === undefined ? undefined : getMember(bytes, responses, key);
-      if (response?.kind !== 'object') continue;
-      this.#questions.delete(key);
-      resolve(answerOf(bytes, response));
-    }
+    if (responses !== undefined) this.#questions?.answer(bytes, responses);
     // What was not answered is asked again, together with what comes up meanwhile.
-    if (this.#questions.size > 0) this.#gather();
+    if (this.#hasQuestions) this.#gather();
   }
 
   /** The call has its outcome: the waiting requests get it, or the retry that is still to come. */
   finish(outcome: Outcome): void {
     const final = this.#verdict ?? outcome;
-    if (this.#questions !== NO_QUESTIONS) this.#dropQuestions();
+    clearTimeout(this.#gathering);
+    this.#questions?.settleAll(() => new QuestionRefused('the call has ended', CODE.internal));
     this.#outcome = final;
     // The client has left with questions, and comes back for this.
     if (this.#waiters.length === 0 && this.#exchange.parked) return;
@@ -182,21 +158,15 @@ export class InteractiveCall implements Channel, Parkable {
     for (const waiter of waiters) this.#write(waiter, this.#exchange, final);
   }
 
-  #dropQuestions(): void {
-    clearTimeout(this.#gathering);
-    for (const { reject } of this.#questions.values())
-      reject(new QuestionRefused('the call has ended', CODE.internal));
-    this.#questions.clear();
+  get #hasQuestions(): boolean {
+    return this.#questions !== undefined && this.#questions.size > 0;
   }
 
   /** Nobody answered: the server is told so in the words that its question has for that, and the call ends. */
   expire(): void {
-    for (const [key, { question, resolve, reject }] of this.#questions) {
-      this.#questions.delete(key);
-      const refusal = refusalOf(question.method);
-      if (refusal === undefined) reject(new QuestionRefused('nobody answered in time', CODE.internal));
-      else resolve(refusal);
-    }
+    this.#questions?.settleAll(
+      ({ method }) => refusalOf(method) ?? new QuestionRefused('nobody answered in time', CODE.internal),
+    );
     setImmediate(() => this.#exchange.cancel('nobody answered in time'));
   }
 
@@ -232,34 +202,17 @@ export class InteractiveCall implements Channel, Parkable {
     if (this.#gathering !== undefined || this.#waiters.length === 0) return;
     this.#gathering = setTimeout(() => {
       this.#gathering = undefined;
-      if (this.#questions.size > 0 && this.#waiters.length > 0) this.#park();
+      if (this.#hasQuestions && this.#waiters.length > 0) this.#park();
     }, GATHER_MS);
   }
 
   #park(): void {
     const ticket = this.#ticket as Ticket<InteractiveCall>;
-    const requests = new Rope();
-    for (const [key, { question }] of this.#questions) {
-      requests
-        .push(requests.byteLength === 0 ? '' : ',')
-        .push(`${JSON.stringify(key)}:`)
-        .push(inputRequest(question));
-    }
-    const result = new Rope().push('{"resultType":"input_required","inputRequests":{').push(requests);
-    result.push(`},"requestState":"${this.#lot.startRound(ticket)}"}`);
+    const requests = (this.#questions as OpenQuestions).inputRequests();
+    const result = new Rope().push('{"resultType":"input_required","inputRequests":').push(requests);
+    result.push(`,"requestState":"${this.#lot.startRound(ticket)}"}`);
     this.#exchange.park();
     for (const waiter of this.#waiters.splice(0)) waiter.answer.end(200, resultRope(waiter.id, result));
-  }
-
-  /** The server takes a question back. */
-  #withdraw({ bytes, params }: ServerMessage): void {
-    const id = params === undefined ? undefined : getMember(bytes, params, 'requestId');
-    if (id === undefined) return;
-    for (const [key, { question, reject }] of this.#questions) {
-      if (question.id !== textOf(bytes, id)) continue;
-      this.#questions.delete(key);
-      reject(new QuestionWithdrawn());
-    }
   }
 
   /**

@@ -1,23 +1,16 @@
-import { CODE, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
+import { QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
 import { type Outcome, ownResult, type ResultOutcome } from '../../exchange/outcome.js';
 import { type BackendTask, isFinal, type KeptHandle, type TaskPlace } from '../../exchange/tasks.js';
 import type { Answer, Caller, Question, ServerMessage } from '../../exchange/types.js';
-import { getMember, type JsonNode, Rope, scanJson, textOf, writeObject } from '../../jsonrpc/index.js';
+import { type JsonNode, Rope, scanJson, writeObject } from '../../jsonrpc/index.js';
 import { dressError, dressResult } from './codec.js';
-import { answerOf, inputRequest, lackingCapabilities, questionKind } from './questions.js';
+import { OpenQuestions } from './open-questions.js';
+import { lackingCapabilities, questionKind } from './questions.js';
 
-/** Questions that a task has open at a time. */
-const MAX_QUESTIONS = 100;
 /** How long a look waits for the questions of a task that says that it has some. */
 const QUESTIONS_MS = 1_000;
 /** Questions that come within this time of the first are told together. */
 const GATHER_MS = 25;
-
-interface Pending {
-  readonly question: Question;
-  readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: Error) => void;
-}
 
 /** What the keeper of a task has to say to it. */
 export interface KeptTaskOptions {
@@ -36,9 +29,8 @@ export interface KeptTaskOptions {
  */
 export class KeptTask implements TaskPlace {
   readonly #options: KeptTaskOptions;
-  readonly #questions = new Map<string, Pending>();
+  readonly #questions = new OpenQuestions();
   #task: BackendTask | undefined;
-  #asked = 0;
   #keptAt = 0;
   #onQuestion: (() => void) | undefined;
   /** On the monotonic clock. */
@@ -80,7 +72,7 @@ export class KeptTask implements TaskPlace {
   }
 
   notify(message: ServerMessage): boolean {
-    if (message.method === 'notifications/cancelled') this.#withdraw(message);
+    if (message.method === 'notifications/cancelled') this.#questions.withdraw(message);
     return true;
   }
 
@@ -94,14 +86,11 @@ export class KeptTask implements TaskPlace {
       return Promise.reject(new QuestionRefused(`Method not found: ${question.method}`));
     if (lackingCapabilities(question, this.caller.capabilities.value) !== undefined)
       return Promise.reject(new QuestionRefused(`the client did not declare what ${question.method} needs`));
-    if (this.#questions.size >= MAX_QUESTIONS) {
-      const message = `limit of ${MAX_QUESTIONS} open questions reached`;
-      return Promise.reject(new QuestionRefused(message, CODE.internal));
-    }
-    return new Promise((resolve, reject) => {
-      this.#questions.set(`${kind}-${++this.#asked}`, { question, resolve, reject });
-      this.#onQuestion?.();
-    });
+    const { full } = this.#questions;
+    if (full !== undefined) return Promise.reject(full);
+    const answer = this.#questions.add(kind, question);
+    this.#onQuestion?.();
+    return answer;
   }
 
   /**
@@ -118,12 +107,7 @@ export class KeptTask implements TaskPlace {
 
   /** Takes the client's answers; those to what is not asked, or not any more, are none (extension, "Task Update"). */
   update(bytes: Buffer, responses: JsonNode): void {
-    for (const [key, { resolve }] of this.#questions) {
-      const response = getMember(bytes, responses, key);
-      if (response?.kind !== 'object') continue;
-      this.#questions.delete(key);
-      resolve(answerOf(bytes, response));
-    }
+    this.#questions.answer(bytes, responses);
   }
 
   async cancel(caller: Caller): Promise<void> {
@@ -132,8 +116,7 @@ export class KeptTask implements TaskPlace {
 
   /** Lets go of the task. */
   async end(): Promise<void> {
-    for (const { reject } of this.#questions.values()) reject(new QuestionWithdrawn());
-    this.#questions.clear();
+    this.#questions.settleAll(() => new QuestionWithdrawn());
     await this.#task?.end();
   }
 
@@ -177,27 +160,9 @@ export class KeptTask implements TaskPlace {
       edits.set('error', error.push('}'));
     } else if (this.#questions.size > 0) {
       edits.set('status', '"input_required"');
-      edits.set('inputRequests', this.#inputRequests());
+      edits.set('inputRequests', this.#questions.inputRequests());
     } else if (!isFinal(state.status)) edits.set('status', '"working"');
     return result;
-  }
-
-  #inputRequests(): Rope {
-    const out = new Rope();
-    for (const [key, { question }] of this.#questions)
-      out.push(`${out.byteLength === 0 ? '{' : ','}${JSON.stringify(key)}:`).push(inputRequest(question));
-    return out.push('}');
-  }
-
-  /** The server takes a question back. */
-  #withdraw({ bytes, params }: ServerMessage): void {
-    const id = params === undefined ? undefined : getMember(bytes, params, 'requestId');
-    if (id === undefined) return;
-    for (const [key, { question, reject }] of this.#questions) {
-      if (question.id !== textOf(bytes, id)) continue;
-      this.#questions.delete(key);
-      reject(new QuestionWithdrawn());
-    }
   }
 }
 
