@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
 import {
   ALL_LISTS,
+  cacheOf,
   heardBy,
   listen,
   listenLegacy,
@@ -18,18 +18,6 @@ import {
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());
-
-async function routeTo<T extends TellingBackend>(backend: T, route: Loose = {}, config: Loose = {}) {
-  opened.add(backend);
-  const gateway = opened.add(
-    await startGateway({ '/mcp': { backend: { url: backend.url }, ...route } }, config),
-  );
-  return { backend, gateway, url: gateway.url() };
-}
-
-/** What the log lines of a method say of the cache. */
-const cacheOf = ({ logs }: TestGateway, wanted: string) =>
-  logs.filter(({ method }) => method === wanted).map(({ cache }) => cache);
 
 describe('of changes that the gateway hears of, each drops what it makes old', () => {
   const CHANGES: [string, Loose][] = [
@@ -89,7 +77,7 @@ describe('of changes that the gateway hears of, each drops what it makes old', (
     }
     const backend: TellingBackend = await startTelling[era]({ on });
     const cache = Object.fromEntries([...LISTS, 'resources/read'].map((method) => [method, '10m']));
-    const { url, gateway } = await routeTo(backend, { cache });
+    const { url, gateway } = await opened.routeTo(backend, { cache });
     const all = async () => {
       for (const method of LISTS) await modern(url, method);
       for (const uri of READS) await modern(url, 'resources/read', { uri });
@@ -129,7 +117,7 @@ describe('of changes that the gateway hears of, each drops what it makes old', (
 test('what was served from memory, asked for and dropped is counted, and told at the end', async () => {
   const result = { resultType: 'complete', ttlMs: 600_000, cacheScope: 'private', tools: [] };
   const backend = await startTelling.modern({ on: { 'tools/list': () => ({ result }) } });
-  const { gateway, url } = await routeTo(backend);
+  const { gateway, url } = await opened.routeTo(backend);
   for (let i = 0; i < 3; i++) await modern(url, 'tools/list');
   const listener = opened.add(await listen(url, ALL_LISTS));
   backend.tell(TOOLS_CHANGED);

@@ -1,25 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { modern } from '../support/raw.js';
-import { heardBy, listen, Opened, startTelling, type TellingBackend, TOOLS_CHANGED } from './rig.js';
+import { cacheOf, heardBy, listen, Opened, startTelling, TOOLS_CHANGED } from './rig.js';
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());
 
 const TOOLS = [{ name: 'a', inputSchema: { type: 'object' } }];
-
-async function routeTo<T extends TellingBackend>(backend: T, route: Loose = {}, config: Loose = {}) {
-  opened.add(backend);
-  const gateway = opened.add(
-    await startGateway({ '/mcp': { backend: { url: backend.url }, ...route } }, config),
-  );
-  return { backend, gateway, url: gateway.url() };
-}
-
-/** What the log lines of a method say of the cache. */
-const cacheOf = ({ logs }: TestGateway, wanted: string) =>
-  logs.filter(({ method }) => method === wanted).map(({ cache }) => cache);
 
 describe('equal requests in flight', () => {
   /** A backend that answers `tools/list` when told to. */
@@ -37,7 +24,7 @@ describe('equal requests in flight', () => {
           }),
       },
     });
-    return { held, ...(await routeTo(backend, route)) };
+    return { held, ...(await opened.routeTo(backend, route)) };
   }
 
   describe.each(['legacy', 'modern'] as const)('to a %s backend', (era) => {

@@ -1,33 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, sleep } from '../support/net.js';
 import { modern } from '../support/raw.js';
-import {
-  heardBy,
-  listen,
-  Opened,
-  startTelling,
-  startTellingLegacy,
-  type TellingBackend,
-  TOOLS_CHANGED,
-} from './rig.js';
+import { cacheOf, heardBy, listen, Opened, startTelling, startTellingLegacy, TOOLS_CHANGED } from './rig.js';
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());
 
 const TOOLS = [{ name: 'a', inputSchema: { type: 'object' } }];
-
-async function routeTo<T extends TellingBackend>(backend: T, route: Loose = {}, config: Loose = {}) {
-  opened.add(backend);
-  const gateway = opened.add(
-    await startGateway({ '/mcp': { backend: { url: backend.url }, ...route } }, config),
-  );
-  return { backend, gateway, url: gateway.url() };
-}
-
-/** What the log lines of a method say of the cache. */
-const cacheOf = ({ logs }: TestGateway, wanted: string) =>
-  logs.filter(({ method }) => method === wanted).map(({ cache }) => cache);
 
 describe('when the backend is away', () => {
   const CACHE = { 'tools/list': '200ms', staleIfError: '10m' };
@@ -37,7 +16,9 @@ describe('when the backend is away', () => {
     async (era) => {
       const hints = era === 'modern' ? { resultType: 'complete', ttlMs: 200, cacheScope: 'private' } : {};
       const on = { 'tools/list': () => ({ result: { ...hints, tools: TOOLS } }) };
-      const { backend, url, gateway } = await routeTo(await startTelling[era]({ on }), { cache: CACHE });
+      const { backend, url, gateway } = await opened.routeTo(await startTelling[era]({ on }), {
+        cache: CACHE,
+      });
       await modern(url, 'tools/list');
       await sleep(250);
       await backend.stop();
@@ -58,7 +39,7 @@ describe('when the backend is away', () => {
     const on = {
       'tools/list': (step: Loose) => (fault === undefined ? { result: { tools: TOOLS } } : fault(step)),
     };
-    const { url } = await routeTo(await startTellingLegacy({ on }), {
+    const { url } = await opened.routeTo(await startTellingLegacy({ on }), {
       cache: CACHE,
       timeouts: { total: '700ms' },
     });
@@ -92,7 +73,7 @@ describe('when the backend is away', () => {
     const on = { 'tools/list': () => ({ result: { tools: TOOLS } }) };
     for (const staleIfError of ['300ms', undefined]) {
       const cache = { 'tools/list': '100ms', ...(staleIfError && { staleIfError }) };
-      const { backend, url } = await routeTo(await startTellingLegacy({ on }), { cache });
+      const { backend, url } = await opened.routeTo(await startTellingLegacy({ on }), { cache });
       await modern(url, 'tools/list');
       await sleep(450);
       await backend.stop();
@@ -102,7 +83,7 @@ describe('when the backend is away', () => {
 
   test('and not what a change has made old', async () => {
     const on = { 'tools/list': () => ({ result: { tools: TOOLS } }) };
-    const { backend, url } = await routeTo(await startTellingLegacy({ on }), { cache: CACHE });
+    const { backend, url } = await opened.routeTo(await startTellingLegacy({ on }), { cache: CACHE });
     const listener = opened.add(await listen(url, { toolsListChanged: true }));
     await modern(url, 'tools/list');
     backend.tell(TOOLS_CHANGED);

@@ -1,26 +1,13 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, type ModernOptions, modern, RawJson } from '../support/raw.js';
-import { Opened, startTelling, startTellingLegacy, startTellingModern, type TellingBackend } from './rig.js';
+import { cacheOf, Opened, startTelling, startTellingLegacy, startTellingModern } from './rig.js';
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());
 
 const TOOLS = [{ name: 'a', inputSchema: { type: 'object' } }];
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
-
-async function routeTo<T extends TellingBackend>(backend: T, route: Loose = {}, config: Loose = {}) {
-  opened.add(backend);
-  const gateway = opened.add(
-    await startGateway({ '/mcp': { backend: { url: backend.url }, ...route } }, config),
-  );
-  return { backend, gateway, url: gateway.url() };
-}
-
-/** What the log lines of a method say of the cache. */
-const cacheOf = ({ logs }: TestGateway, wanted: string) =>
-  logs.filter(({ method }) => method === wanted).map(({ cache }) => cache);
 
 /** A modern backend whose results have these hints; `n` counts them. */
 async function startHinting(hints: string, more: Loose = {}) {
@@ -29,7 +16,7 @@ async function startHinting(hints: string, more: Loose = {}) {
     n += 1;
     return { result: new RawJson(`{"resultType":"complete",${hints}"n":${n},${members}}`) };
   };
-  return routeTo(
+  return opened.routeTo(
     await startTellingModern({
       ...more,
       on: {
@@ -217,7 +204,7 @@ describe('a resource', () => {
         },
       });
       let answered = () => {};
-      const { url } = await routeTo(backend, { cache: { 'resources/read': '60s' } });
+      const { url } = await opened.routeTo(backend, { cache: { 'resources/read': '60s' } });
       const handler = () => backend.received('resources/read').length;
       if (era === 'legacy') {
         const capabilities = { elicitation: { form: {} } };
@@ -262,7 +249,7 @@ describe('a list of a legacy backend', () => {
       'resources/templates/list': result('resourceTemplates'),
       'resources/read': result('contents'),
     };
-    return routeTo(await startTellingLegacy({ ...script, on: { ...on, ...script.on } }), route);
+    return opened.routeTo(await startTellingLegacy({ ...script, on: { ...on, ...script.on } }), route);
   }
   const ALL: [string, Loose][] = [
     ['tools/list', {}],

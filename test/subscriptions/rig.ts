@@ -1,4 +1,5 @@
 import type { BackendStream } from '../support/backend.js';
+import { startGateway, type TestGateway } from '../support/gateway.js';
 import {
   type LegacyScript,
   type Script,
@@ -196,7 +197,20 @@ export class Opened {
     return part;
   }
 
+  /** Starts a gateway with one route, to a backend. */
+  async routeTo<T extends TellingBackend>(backend: T, route: Loose = {}, config: Loose = {}) {
+    this.add(backend);
+    const gateway = this.add(
+      await startGateway({ '/mcp': { backend: { url: backend.url }, ...route } }, config),
+    );
+    return { backend, gateway, url: gateway.url() };
+  }
+
   async closeAll(): Promise<void> {
     for (const part of this.#parts.splice(0).reverse()) await part.close();
   }
 }
+
+/** What the log lines of a method say of the cache. */
+export const cacheOf = ({ logs }: TestGateway, wanted: string) =>
+  logs.filter(({ method }) => method === wanted).map(({ cache }) => cache);
