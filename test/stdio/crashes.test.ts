@@ -185,6 +185,21 @@ test('a process that only lets one call wait for ever is left alone', async () =
   expect((await call(session, 'pid')).json.result.content[0].text).toBe(String(pid));
 });
 
+test('what a process has not got when it ends goes to the next one', async () => {
+  const { url, running } = await startRig({ backend, server: { deafOn: 'tools/list' } });
+  const session = await legacy(url);
+  const [pid] = running();
+  const stuck = session.request('tools/list');
+  const value = 'v'.repeat(3 * 2 ** 20);
+  const waiting = call(session, 'echo', { value });
+  await sleep(200);
+  process.kill(pid ?? 0, 'SIGKILL');
+  await stuck;
+  const { status, json } = await waiting;
+  expect([status, json.error]).toEqual([200, undefined]);
+  expect(textOf(json)).toContain(value);
+});
+
 test('killed in the middle of calls a hundred times, it is there again each time, and nobody waits', async () => {
   const { url, running, started } = await startRig({ backend, file: { limits: { processes: 500 } } });
   const sessions = await Promise.all(Array.from({ length: 4 }, () => legacy(url)));

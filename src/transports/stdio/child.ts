@@ -32,6 +32,8 @@ export interface ChildHandlers {
 interface Outgoing {
   readonly body: Rope;
   readonly onWritten: (() => void) | undefined;
+  /** The process closed its end before it got the message. */
+  failed: boolean;
 }
 
 /** Closing its input is how a server is asked to end (basic/transports/stdio, "Shutdown"); then signals follow. */
@@ -88,14 +90,15 @@ export class Child {
    * @returns takes the message back if it has not been begun, and says whether it did
    */
   write(body: Rope, onWritten?: () => void): () => boolean {
-    const outgoing = { body, onWritten };
-    if (this.#gone) return () => true;
+    const outgoing: Outgoing = { body, onWritten, failed: false };
+    // One that has exited reads nothing more, though its last words may still come.
+    if (this.#gone || this.#reason !== undefined) return () => true;
     this.#queue.push(outgoing);
     this.#flush();
     return () => {
       const at = this.#queue.indexOf(outgoing);
       if (at !== -1) this.#queue.splice(at, 1);
-      return at !== -1;
+      return at !== -1 || outgoing.failed;
     };
   }
 
@@ -187,7 +190,8 @@ export class Child {
       stdin.cork();
       for (const piece of body.pieces) stdin.write(piece);
       this.#blocked = !stdin.write('\n', (error) => {
-        if (!error) onWritten?.();
+        if (error) next.failed = true;
+        else onWritten?.();
       });
       stdin.uncork();
     }

@@ -340,7 +340,9 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
     const calls = [...this.calls.values()];
     this.calls.clear();
     this.routing.end();
-    for (const call of calls) call.fail(error);
+    // What the process never got may go to another.
+    const unsent = new TransportError('unreachable', error.message);
+    for (const call of calls) call.fail(call.recall?.() === true ? unsent : error);
     for (const sink of [...this.#untold]) this.#failPost(sink, error);
   }
 
