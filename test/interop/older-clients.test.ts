@@ -125,4 +125,36 @@ describe.each([
       await client.close();
     }
   });
+
+  test.each(OLDER)(
+    'the client of %s is shown choices with their titles, if it says that it knows forms',
+    async (name, { revision }) => {
+      const before = rig.recording.violations.length;
+      const shown: Loose[] = [];
+      const client = await connectPinned(name, rig.front.url, {
+        capabilities: { elicitation: {} },
+        handlers: {
+          'elicitation/create': async ({ requestedSchema }) => {
+            shown.push(requestedSchema.properties.colour);
+            return { action: 'accept', content: { colour: 'g' } };
+          },
+        },
+      });
+      const titled = ['r', 'Red', 'g', 'Green'];
+      const oneOf = [0, 2].map((n) => ({ const: titled[n], title: titled[n + 1] }));
+      const colour = { type: 'string', title: 'Colour', oneOf };
+      const requestedSchema = { type: 'object', properties: { colour }, required: ['colour'] };
+      const question = { method: 'elicitation/create', params: { message: 'Which?', requestedSchema } };
+      try {
+        const told = JSON.parse((await client.callTool('ask', { rounds: [{ question }] })).content[0].text);
+        expect(told.question).toMatchObject({ action: 'accept', content: { colour: 'g' } });
+        expect(shown).toEqual([{ ...colour, enum: ['r', 'g'], enumNames: ['Red', 'Green'] }]);
+        expect(client.errors).toEqual([]);
+        const unknown = `gateway: ${revision} s2c elicitation/create: came with 2025-06-18`;
+        expect(rig.recording.violations.slice(before)).toEqual(revision < '2025-06-18' ? [unknown] : []);
+      } finally {
+        await client.close();
+      }
+    },
+  );
 });

@@ -86,8 +86,6 @@ describe('a modern server is not told of what a client of an older revision cann
 
   test.each<[string, string, asking.Ask]>([
     ['a page', '2025-06-18', visit(PAGE)],
-    ['a form', '2025-03-26', form('A?')],
-    ['a form', '2024-11-05', form('A?')],
     [
       'tools for the model',
       '2025-06-18',
@@ -99,6 +97,19 @@ describe('a modern server is not told of what a client of an older revision cann
     expect(error).toMatchObject(MISSING);
     expect(questions).toEqual([]);
   });
+
+  test.each(['2025-03-26', '2024-11-05'])(
+    'a form, which a client of %s does not declare, but one that does is asked',
+    async (version) => {
+      rig = await startRig(() => startV2({ legacy: 'reject' }));
+      const { elicitation, ...others } = ALL_CAPABILITIES;
+      const refused = await callOf(version, [{ a: form('A?') }], others);
+      expect([refused.error, refused.questions]).toMatchObject([MISSING, []]);
+      const { questions, result } = await callOf(version, [{ a: form('A?') }], { ...others, elicitation });
+      expect(JSON.parse(textOf(result)).a).toEqual({ action: 'accept', content: { value: 'to: A?' } });
+      expect(questions.map(({ params }) => params)).toEqual([{ ...form('A?').params, mode: undefined }]);
+    },
+  );
 
   test('a page that a client of 2025-11-25 visits under an id, and is told to be done with', async () => {
     rig = await startRig(() => startV2({ legacy: 'reject' }));

@@ -70,7 +70,9 @@ export async function connectPinned(
   const transport: Loose = new Transport(new URL(url), { fetch: options.fetch });
   const client = wrap('v1', sdk, transport);
   for (const [method, answer] of Object.entries(options.handlers ?? {})) {
-    const schema = (types as Loose)[QUESTIONS[method] as string];
+    // Who knows a question that came after the release brings its schema along.
+    const schema =
+      (types as Loose)[QUESTIONS[method] as string] ?? (typesOfJune as Loose)[QUESTIONS[method] as string];
     sdk.setRequestHandler(schema, (request: Loose) => answer(request.params));
   }
   const own = globalThis.fetch;

@@ -16,7 +16,10 @@ import { featuresFor, type RevisionFeatures } from './revisions.js';
 const REMEMBERED = 1_000;
 const remembered = new LRUCache<string, ClientCapabilities>({ max: REMEMBERED });
 
-/** A legacy client's capabilities in the words of the neutral form: only what its revision can carry. */
+/**
+ * A legacy client's capabilities in the words of the neutral form: only what its revision can carry. Elicitation is
+ * carried by any, to whoever declares it.
+ */
 export function neutralClientCapabilities(
   declared: ClientCapabilities,
   revision: Revision,
@@ -45,7 +48,8 @@ export function capabilitiesIn(revision: Revision, text: string): string {
   if (neutral.value['elicitation'] === undefined) return neutral.text;
   const bytes = Buffer.from(neutral.text);
   const out = new Rope();
-  writeObject(out, bytes, scanJson(bytes, 1), new Map([['elicitation', '{}']]));
+  const elicitation = features.elicitation ? '{}' : undefined;
+  writeObject(out, bytes, scanJson(bytes, 1), new Map([['elicitation', elicitation]]));
   return out.toBuffer().toString();
 }
 
@@ -54,10 +58,7 @@ function neutralEdits(declared: Readonly<Record<string, unknown>>, features: Rev
   const edits = new Map<string, string | undefined>([
     // The tasks of the legacy era are not those of the extension.
     ['tasks', undefined],
-    [
-      'elicitation',
-      features.elicitation && isRecord(elicitation) ? modesOf(elicitation, features) : undefined,
-    ],
+    ['elicitation', isRecord(elicitation) ? modesOf(elicitation, features) : undefined],
     ['roots', isRecord(roots) ? '{}' : undefined],
   ]);
   if (!isRecord(sampling)) edits.set('sampling', undefined);

@@ -135,14 +135,16 @@ export function lowerMessages(
   return changed ? out.push(']') : undefined;
 }
 
-/** Choices with titles were a list of values and a list of their names before 2025-11-25 (SEP-1330). */
+/**
+ * Choices with titles were a list of values and a list of their names before 2025-11-25 (SEP-1330). Both say the same, so
+ * that the newer words may stay beside the older ones, for whoever knows them.
+ */
 function lowerForm(bytes: Buffer, schema: JsonNode): Rope | undefined {
   const properties = getMember(bytes, schema, 'properties');
   if (properties?.kind !== 'object') return undefined;
   const edits = new Map<string, Rope>();
   for (const { key, value } of membersOf(bytes, properties)) {
-    const choices = value.kind === 'object' ? getMember(bytes, value, 'oneOf') : undefined;
-    const lowered = choices?.kind === 'array' ? namedChoices(bytes, value, choices) : undefined;
+    const lowered = value.kind === 'object' ? namedChoices(bytes, value) : undefined;
     if (lowered !== undefined) edits.set(key, lowered);
   }
   if (edits.size === 0) return undefined;
@@ -153,7 +155,9 @@ function lowerForm(bytes: Buffer, schema: JsonNode): Rope | undefined {
   return out;
 }
 
-function namedChoices(bytes: Buffer, field: JsonNode, choices: JsonNode): Rope | undefined {
+function namedChoices(bytes: Buffer, field: JsonNode): Rope | undefined {
+  const choices = getMember(bytes, field, 'oneOf');
+  if (choices?.kind !== 'array' || getMember(bytes, field, 'enum') !== undefined) return undefined;
   const values: string[] = [];
   const names: string[] = [];
   for (const choice of elementsOf(bytes, choices)) {
@@ -164,7 +168,6 @@ function namedChoices(bytes: Buffer, field: JsonNode, choices: JsonNode): Rope |
   }
   const out = new Rope();
   const edits = new Map([
-    ['oneOf', undefined],
     ['enum', JSON.stringify(values)],
     ['enumNames', JSON.stringify(names)],
   ]);

@@ -103,8 +103,8 @@ interface QuestionRow {
   readonly method: string;
   readonly params: Loose;
   /**
-   * The first revision that has it. Modern servers are told of what the client's revision has alone, so they do not ask
-   * others; legacy ones are told what the client declared, and may.
+   * The first revision whose clients can declare it to modern servers, which do not ask others; legacy ones are told what
+   * the client declared, and may. Whoever declares elicitation knows it, whatever its revision.
    */
   readonly since: string;
   asked(revision: string): Loose;
@@ -114,17 +114,29 @@ const QUESTIONS: Readonly<Record<string, QuestionRow>> = {
   'a form': {
     method: 'elicitation/create',
     params: form({ a: { type: 'string' } }),
-    since: '2025-06-18',
+    since: '2024-11-05',
     asked: () => form({ a: { type: 'string' } }),
   },
   'a choice whose values have titles': {
     method: 'elicitation/create',
     params: form({ colour: TITLED }),
-    since: '2025-06-18',
+    since: '2024-11-05',
     asked: (revision) =>
       revision < '2025-11-25'
-        ? form({ colour: { type: 'string', enum: ['r', 'g'], enumNames: ['Red', 'Green'] } })
+        ? form({ colour: { ...TITLED, enum: ['r', 'g'], enumNames: ['Red', 'Green'] } })
         : form({ colour: TITLED }),
+  },
+  'a choice that is told in old words already': {
+    method: 'elicitation/create',
+    params: form({ colour: { ...TITLED, enum: ['g'], enumNames: ['Green'] } }),
+    since: '2024-11-05',
+    asked: () => form({ colour: { ...TITLED, enum: ['g'], enumNames: ['Green'] } }),
+  },
+  'a choice of another type, or without words': {
+    method: 'elicitation/create',
+    params: form({ n: { type: 'string', oneOf: [{ const: 1 }] }, o: { type: 'string', oneOf: 'x' } }),
+    since: '2024-11-05',
+    asked: () => form({ n: { type: 'string', oneOf: [{ const: 1 }] }, o: { type: 'string', oneOf: 'x' } }),
   },
   'a page to visit': {
     method: 'elicitation/create',

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { neutralClientCapabilities, undeclared } from '../../../src/eras/legacy/client-capabilities.js';
+import {
+  capabilitiesIn,
+  neutralClientCapabilities,
+  undeclared,
+} from '../../../src/eras/legacy/client-capabilities.js';
 import { readCapabilities } from '../../../src/exchange/digest.js';
 import type { Question } from '../../../src/exchange/types.js';
 import { scanned } from '../../support/json-node.js';
@@ -12,7 +16,10 @@ test.each([
   ['{"elicitation":{"url":{}}}', '2025-11-25', '{"elicitation":{"url":{}}}'],
   ['{"elicitation":{"url":{}}}', '2025-06-18', '{}'],
   ['{"elicitation":{}}', '2025-06-18', '{"elicitation":{"form":{}}}'],
-  ['{"elicitation":{}}', '2025-03-26', '{}'],
+  ['{"elicitation":{}}', '2025-03-26', '{"elicitation":{"form":{}}}'],
+  ['{"elicitation":{"form":{"a":1}}}', '2024-11-05', '{"elicitation":{"form":{"a":1}}}'],
+  ['{"elicitation":{"url":{}}}', '2024-11-05', '{}'],
+  ['{"sampling":{}}', '2025-03-26', '{"sampling":{}}'],
   ['{"elicitation":true}', '2025-11-25', '{}'],
   ['{"sampling":{"tools":{},"context":{}}}', '2025-11-25', '{"sampling":{"tools":{},"context":{}}}'],
   ['{"sampling":{"tools":{}}}', '2025-06-18', '{"sampling":{}}'],
@@ -21,6 +28,16 @@ test.each([
   ['{"roots":7}', '2025-03-26', '{}'],
 ])('a client with %s of %s is one with %s', (text, revision, expected) => {
   expect(neutralClientCapabilities(readCapabilities(text), revision).text).toBe(expected);
+});
+
+test.each([
+  ['{"elicitation":{"form":{},"url":{}}}', '2025-11-25', '{"elicitation":{"form":{},"url":{}}}'],
+  ['{"elicitation":{"form":{},"url":{}}}', '2025-06-18', '{"elicitation":{}}'],
+  ['{"elicitation":{}}', '2025-03-26', '{}'],
+  ['{"elicitation":{"url":{}},"roots":{}}', '2025-06-18', '{"roots":{}}'],
+  ['{"sampling":{"tools":{}}}', '2024-11-05', '{"sampling":{}}'],
+])('%s is told to a server of %s as %s', (text, revision, expected) => {
+  expect(capabilitiesIn(revision, text)).toBe(expected);
 });
 
 describe('a question', () => {
