@@ -1,4 +1,5 @@
 import { badGateway, unreachable } from '../exchange/errors.js';
+import type { ResponseHeaders } from './response-headers.js';
 import type { RpcReply } from './rpc-call.js';
 
 /** What a reply without a JSON-RPC response means to the client. */
@@ -11,10 +12,17 @@ export function noAnswerError(backend: string, reply: RpcReply): Error {
       : badGateway(what, failure === 'stalled' ? 504 : 502);
   }
   if (reply.kind === 'answer') throw new TypeError('the reply has an answer');
-  if (reply.status < 400)
-    return badGateway(`connection to ${backend} lost: its answer ended without a response`);
+  if (reply.status < 400) return badGateway(unanswered(backend, reply.status, reply.headers));
   const said = reply.text.trim().slice(0, 200);
   return badGateway(`${backend} answered HTTP ${reply.status}${said === '' ? '' : `: ${said}`}`);
+}
+
+/** A stream may have been cut off on its way; any other body has come whole, and was no response. */
+function unanswered(backend: string, status: number, headers: ResponseHeaders): string {
+  const type = headers['content-type'] ?? 'no Content-Type';
+  return /^\s*text\/event-stream\b/i.test(String(type))
+    ? `connection to ${backend} lost: its answer ended without a response`
+    : `cannot use the answer of ${backend}: HTTP ${status} with ${type} holds no JSON-RPC response`;
 }
 
 const PROBLEM = {

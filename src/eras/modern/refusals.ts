@@ -63,7 +63,7 @@ export function failureOf(name: string, reply: RpcReply): Error {
   if (wrongEra !== undefined) return wrongEra;
   if (reply.kind === 'no-answer') {
     if (reply.status >= 400 && reply.status < 500) {
-      return new WrongEra(`${name} answered HTTP ${reply.status}: ${text.slice(0, 200)}`);
+      return new WrongEra(noAnswerError(name, reply).message);
     }
     return noAnswerError(name, reply);
   }

@@ -271,3 +271,38 @@ test.each([
     await backend.close();
   }
 });
+
+test.each([
+  ['text/html', '<html>Please log in</html>'],
+  ['text/plain', '{"jsonrpc":"2.0","id":1,"result":{}}'],
+  [undefined, '{"jsonrpc":"2.0","id":1,"result":{}}'],
+  ['application/json', '{"error":"overloaded"}'],
+  ['application/json', ''],
+])('what is no answer of MCP (%s: %s) is told of by its type', async (type, body) => {
+  for (const begin of [startLegacyBackend, startModernBackend]) {
+    const backend = await begin({
+      on: {
+        'tools/call': ({ res }) => {
+          res.writeHead(200, type === undefined ? {} : { 'content-type': type }).end(body);
+          return undefined;
+        },
+      },
+    });
+    const gateway = await startGateway({ '/mcp': backend.url });
+    try {
+      const session = await legacy(gateway.url());
+      const params = { name: 'echo', arguments: {} };
+      for (const answer of [
+        await modern(gateway.url(), 'tools/call', params, { id: 7 }),
+        await session.request('tools/call', params, { id: 7 }),
+      ]) {
+        expect(answer.json).toMatchObject({ id: 7, error: { code: -32603 } });
+        expect(answer.json.error.message).toContain(`HTTP 200 with ${type ?? 'no Content-Type'}`);
+        expect(answer.json.error.message).not.toContain('lost');
+      }
+    } finally {
+      await gateway.close();
+      await backend.close();
+    }
+  }
+});
