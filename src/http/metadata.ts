@@ -1,25 +1,21 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { MetadataUnavailable, WELL_KNOWN } from '../authorization/backend-metadata.js';
 import type { ResourceMetadata } from '../authorization/resource-metadata.js';
+import { CODE } from '../exchange/errors.js';
+import { sendError, serveDocument } from './document.js';
 import type { Endpoint } from './endpoint.js';
 
-type Refuse = (reply: FastifyReply, status: number, message: string) => void;
-
 /** Serves the protected resource metadata of the routes. Nobody needs a credential to learn which one is needed. */
-export function serveMetadata(
-  fastify: FastifyInstance,
-  endpoints: readonly Endpoint[],
-  refuse: Refuse,
-): void {
+export function serveMetadata(fastify: FastifyInstance, endpoints: readonly Endpoint[]): void {
   for (const [place, metadata] of placesOf(endpoints)) {
-    fastify.get(place, async (request, reply) => {
+    serveDocument(fastify, place, async (request, reply) => {
       const { host } = request.raw.headers;
       if (host === undefined || !URL.canParse(`http://${host}`)) {
         refuse(reply, 400, 'Bad Request: Host is missing or malformed');
         return reply;
       }
       const [path = ''] = (request.raw.url ?? '').split('?', 1);
-      await answer(reply, () => metadata.document(host, path.endsWith('/')), refuse);
+      await answer(reply, () => metadata.document(host, path.endsWith('/')));
       return reply;
     });
   }
@@ -38,11 +34,11 @@ function placesOf(endpoints: readonly Endpoint[]): ReadonlyMap<string, ResourceM
   return places;
 }
 
-async function answer(
-  reply: FastifyReply,
-  find: () => Promise<Buffer | undefined>,
-  refuse: Refuse,
-): Promise<void> {
+function refuse(reply: FastifyReply, status: number, message: string): void {
+  sendError(reply, status, CODE.server, message);
+}
+
+async function answer(reply: FastifyReply, find: () => Promise<Buffer | undefined>): Promise<void> {
   try {
     const document = await find();
     if (document === undefined) {

@@ -1,6 +1,6 @@
 import { type IncomingMessage, METHODS, type RequestListener, type ServerResponse } from 'node:http';
 import cors from '@fastify/cors';
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Inbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import type { Ticker } from '../exchange/ticker.js';
@@ -9,6 +9,7 @@ import { Answer, NO_HEADERS } from '../transports/answer.js';
 import type { HttpCall } from '../transports/inbound-call.js';
 import { refuseBrokenRequest } from './broken-request.js';
 import { callOf } from './call.js';
+import { sendError, serveDocument } from './document.js';
 import { ByEra, type Endpoint } from './endpoint.js';
 import { serveMetadata } from './metadata.js';
 import type { RequestGuard } from './origins.js';
@@ -111,16 +112,14 @@ export class HttpServer {
     fastify.setNotFoundHandler((_request, reply) => {
       sendError(reply, 404, CODE.server, 'Not Found: no route of the gateway has this path');
     });
-    fastify.get('/healthz', (_request, reply) => {
-      reply.header('cache-control', 'no-store').send({ status: 'ok' });
-    });
-    serveMetadata(fastify, this.#options.endpoints, (reply, status, message) =>
-      sendError(reply, status, CODE.server, message),
-    );
     // Every method that node can read is answered on a route, most of them with 405.
     for (const method of METHODS) {
       if (!fastify.supportedMethods.includes(method)) fastify.addHttpMethod(method);
     }
+    serveDocument(fastify, '/healthz', (_request, reply) => {
+      reply.header('cache-control', 'no-store').send({ status: 'ok' });
+    });
+    serveMetadata(fastify, this.#options.endpoints);
     for (const endpoint of this.#options.endpoints) {
       const receiver = new ByEra(endpoint);
       this.#posts.set(endpoint.service.path, { endpoint, receiver });
@@ -215,11 +214,4 @@ export class HttpServer {
     this.#options.onFault(error);
     answer.end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
   };
-}
-
-function sendError(reply: FastifyReply, status: number, code: number, message: string): void {
-  reply
-    .code(status)
-    .header('content-type', 'application/json')
-    .send(errorRope(undefined, code, message).toBuffer());
 }

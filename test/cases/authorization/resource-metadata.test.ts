@@ -169,6 +169,26 @@ describe('the metadata of a route', () => {
   });
 });
 
+test('what is to be read can be asked for by HEAD as well, and by nothing that would change it', async () => {
+  const backend = await guarded({ documents: { [`${WELL_KNOWN}/mcp`]: ofBackend('/mcp') } });
+  const gateway = await gatewayTo({ '/mcp': backend.url });
+  for (const path of [WELL_KNOWN, `${WELL_KNOWN}/mcp`, `${WELL_KNOWN}/mcp/`, '/healthz']) {
+    const { bytes, status } = await get(gateway, path);
+    expect(status).toBe(200);
+    const head = await send(`${gateway.origin}${path}`, { method: 'HEAD' });
+    expect(head).toMatchObject({ status: 200, text: '' });
+    expect(head.headers['content-length']).toBe(String(bytes.length));
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+      const body = method === 'DELETE' ? undefined : 'a=b';
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      const refused = await send(`${gateway.origin}${path}`, { method, body, headers });
+      expect(refused.status, method).toBe(405);
+      expect(refused.headers.allow).toBe('GET, HEAD, OPTIONS');
+      expect(refused.json).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32000 } });
+    }
+  }
+});
+
 test('many who ask at once are answered without asking the backend for each', async () => {
   const backend = await guarded({ documents: { [`${WELL_KNOWN}/mcp`]: ofBackend('/mcp') } });
   const gateway = await gatewayTo({ '/mcp': backend.url });

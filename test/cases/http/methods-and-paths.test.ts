@@ -182,8 +182,8 @@ describe.each(['legacy', 'modern'] as const)('in front of a %s backend', (era) =
     }
   });
 
-  test('the health check answers GET alone', async () => {
+  test('the health check is to be read, and nothing else', async () => {
     expect((await send(gateway.url('/healthz'))).json).toEqual({ status: 'ok' });
-    expect((await send(gateway.url('/healthz'), { method: 'POST' })).status).toBe(404);
+    expect((await send(gateway.url('/healthz'), { method: 'POST' })).status).toBe(405);
   });
 });
