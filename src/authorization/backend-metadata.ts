@@ -9,6 +9,7 @@ import {
 } from '../jsonrpc/index.js';
 import { type SmallAnswer, smallGet } from '../transports/small-get.js';
 import { resourceMetadataOf } from './challenge.js';
+import { OwnNames } from './own-names.js';
 
 export const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
@@ -42,8 +43,7 @@ export class MetadataUnavailable extends Error {}
 export class BackendMetadata {
   readonly #options: BackendMetadataOptions;
   readonly #endpoint: URL;
-  /** Hosts by which the backend may name itself. */
-  readonly #hosts: ReadonlySet<string>;
+  readonly #names: OwnNames;
   /** Where the last challenge said that it is: path and query. */
   #place: string | undefined;
   #looking: Promise<Found | undefined> | undefined;
@@ -51,7 +51,7 @@ export class BackendMetadata {
   constructor(options: BackendMetadataOptions) {
     this.#options = options;
     this.#endpoint = new URL(options.url);
-    this.#hosts = new Set([this.#endpoint.host, options.hostHeader?.toLowerCase() ?? this.#endpoint.host]);
+    this.#names = new OwnNames(this.#endpoint, options.hostHeader);
   }
 
   /**
@@ -123,15 +123,22 @@ export class BackendMetadata {
     }
   }
 
+  /** Where it is on the backend: by an inner name, only what is a place for metadata (RFC 9728, section 3.1). */
   #placeOf(text: string): string | undefined {
-    if (!URL.canParse(text, this.#endpoint.origin)) return undefined;
-    const { protocol, host, pathname, search } = new URL(text, this.#endpoint.origin);
-    const isWeb = protocol === 'http:' || protocol === 'https:';
-    return isWeb && this.#hosts.has(host) ? pathname + search : undefined;
+    const url = this.#parse(text);
+    if (url === undefined) return undefined;
+    const { pathname, search } = url;
+    const own = this.#names.has(url) || (pathname.startsWith(WELL_KNOWN) && this.#names.mayHave(url));
+    return own ? pathname + search : undefined;
+  }
+
+  #parse(text: string): URL | undefined {
+    return URL.canParse(text, this.#endpoint.origin) ? new URL(text, this.#endpoint.origin) : undefined;
   }
 
   #renamed({ body, root, named }: Found, resource: string): Buffer {
-    if (this.#placeOf(named) === undefined) return body;
+    const url = this.#parse(named);
+    if (url === undefined || !this.#names.mayHave(url)) return body;
     const out = new Rope();
     const edits = [
       ['resource', JSON.stringify(resource)],

@@ -318,6 +318,39 @@ describe('a challenge', () => {
     expect((await get(gateway, `${WELL_KNOWN}/mcp`)).status).toBe(404);
   });
 
+  test.each([
+    ['another name for this machine', (port: number) => `http://localhost:${port}`],
+    ['another address of this machine', (port: number) => `http://[::1]:${port}`],
+    ['the name of a container', () => 'http://orders:8000'],
+    ['a name of a cluster', () => 'https://orders.shop.svc.cluster.local'],
+    ['a name of a private network', () => 'http://orders.corp.internal:8000'],
+    ['an address of a private network', () => 'http://10.0.0.9:8000'],
+  ])('of a server that knows itself by %s names none that a client could not reach', async (_what, inner) => {
+    let name = '';
+    const backend = await guarded({
+      challenge: () => `Bearer resource_metadata="${name}${WELL_KNOWN}/mcp", scope="mcp:read"`,
+      documents: { [`${WELL_KNOWN}/mcp`]: () => ofBackend('/mcp')(name) },
+    });
+    name = inner(backend.port);
+    const gateway = await gatewayTo({ '/mcp': { backend: { url: backend.url, era: 'modern' } } });
+    const answer = await modern(gateway.url(), 'tools/list');
+    expect(answer.headers['www-authenticate']).toBe(
+      `Bearer resource_metadata="${gateway.origin}${WELL_KNOWN}/mcp", scope="mcp:read"`,
+    );
+    expect((await get(gateway, `${WELL_KNOWN}/mcp`)).json.resource).toBe(gateway.url('/mcp'));
+  });
+
+  test.each(['http://127.0.0.1:1', 'http://orders:8000/prm', 'https://metadata.example.com', 'ftp://orders'])(
+    'that points to %s, which may be another server, is left alone',
+    async (elsewhere) => {
+      const place = elsewhere.endsWith('/prm') ? elsewhere : `${elsewhere}${WELL_KNOWN}/mcp`;
+      const backend = await guarded({ challenge: () => `Bearer resource_metadata="${place}"` });
+      const gateway = await gatewayTo({ '/mcp': { backend: { url: backend.url, era: 'modern' } } });
+      const answer = await modern(gateway.url(), 'tools/list');
+      expect(answer.headers['www-authenticate']).toBe(`Bearer resource_metadata="${place}"`);
+    },
+  );
+
   test('is asked for by a process that has not seen any, where the usual places have nothing', async () => {
     const backend = await guarded({
       challenge: at('/custom.json'),
