@@ -58,7 +58,9 @@ export function openTransport(backend: BackendConfig, limits: TransportLimits): 
   };
   const { transport, messagesUrl } = backend;
   if (transport === 'streamable-http') return new StreamableHttpTransport(options);
-  const endpointMs = transport === 'auto' ? limits.connectMs / 2 : limits.connectMs;
+  // Before the time of the handshake is up, which could not say what was missing, and where there is another way to
+  // try, early enough for that.
+  const endpointMs = limits.connectMs * (transport === 'auto' ? 0.5 : 0.9);
   const sse = new HttpSseTransport({ ...options, messagesUrl, endpointMs });
   return transport === 'auto'
     ? new AutoTransport(new StreamableHttpTransport(options), sse, limits.onTransport)

@@ -53,8 +53,9 @@ export class SseStream implements AnswerSink {
     this.#listener = listener;
     this.#timer = setTimeout(() => {
       const what = `no endpoint event came within ${endpointMs} ms`;
-      this.close();
-      listener.onOver({ kind: 'failed', error: new TransportError('unusable', what), announced: false });
+      this.#transfer.abort();
+      if (this.#instead === undefined) this.#fail(new TransportError('unusable', what));
+      else this.onEnd('');
     }, endpointMs).unref();
     this.#transfer = new Transfer(target, 'GET', headers, null, this);
   }
@@ -80,7 +81,12 @@ export class SseStream implements AnswerSink {
   onHead(status: number, headers: ResponseHeaders): void {
     this.#listener.onCookies(headers);
     const isStream = /^\s*text\/event-stream\b/i.test(String(headers['content-type'] ?? ''));
-    if (status !== 200 || !isStream) this.#instead = { status, headers, text: '' };
+    if (status === 200 && isStream) return;
+    this.#instead = { status, headers, text: '' };
+    // The words of a refusal are waited for; a page that is none may have no end.
+    if (status >= 400) return;
+    this.onEnd('');
+    this.#transfer.abort();
   }
 
   onNamedEvent(name: string, data: Buffer): void {
