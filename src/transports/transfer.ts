@@ -1,8 +1,9 @@
-import type { Dispatcher, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import { NOWHERE } from '../exchange/bag.js';
 import type { Ticking } from '../exchange/ticker.js';
 import { type BodyOwner, type BodyReader, openBody } from './body-reader.js';
 import type { CatchUp } from './catch-up.js';
+import type { Connection } from './connections.js';
 import { TransportError, type TransportFailure, transportErrorFrom } from './errors.js';
 import type { HttpTarget } from './http-target.js';
 import { type ResponseHeaders, readHeaders } from './response-headers.js';
@@ -19,7 +20,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   readonly #target: HttpTarget;
   readonly #request: Dispatcher.DispatchOptions;
   readonly sink: AnswerSink;
-  #pool: Pool;
+  #connection!: Connection;
   #abort: ((error: Error) => void) | undefined;
   /** Lets undici read on; there once it may have been told to stop. */
   #readOn: (() => void) | undefined;
@@ -42,7 +43,6 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
     sink: AnswerSink,
   ) {
     this.#target = target;
-    this.#pool = target.connections.poolFor(method);
     // undici takes more than its types say: a list of buffers as a body, and it does not write to the headers.
     this.#request = {
       path: target.path,
@@ -58,11 +58,13 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   }
 
   start(): void {
-    this.#pool = this.#target.connections.poolFor(this.#request.method);
+    const connection = this.#target.connections.take();
+    this.#connection = connection;
     this.#abort = undefined;
     try {
-      this.#pool.dispatch(this.#request, this);
+      connection.client.dispatch(this.#request, this);
     } catch (error) {
+      this.#target.connections.discard(connection);
       this.#fail(transportErrorFrom(error));
     }
   }
@@ -129,6 +131,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   }
 
   onComplete(): void {
+    this.#target.connections.giveBack(this.#connection);
     if (this.#redirected === undefined) {
       this.#close();
       return;
@@ -139,9 +142,11 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   }
 
   onError(error: Error): void {
+    const { connections } = this.#target;
+    connections.discard(this.#connection);
     if (this.#ended || this.#received) return;
     const failure = this.#failure();
-    if (failure === 'unanswered') this.#target.connections.replace(this.#pool);
+    if (failure === 'unanswered') connections.retire(this.#connection);
     this.#close(transportErrorFrom(error, failure));
   }
 
