@@ -34,6 +34,22 @@ function rowOf({ path, backend, sessions, timeouts }: RouteConfig): string[] {
     `probe ${formatDuration(timeouts.probeMs)}`,
     `idle ${formatDuration(timeouts.idleMs)}`,
     `total ${formatDuration(timeouts.totalMs)}`,
+    ...(timeouts.streamMs === 0 ? [] : [`stream ${formatDuration(timeouts.streamMs)}`]),
   ];
-  return [path, backendName(backend), backend.era, backend.leg, sessions.isolation, waits.join(', ')];
+  return [path, nameOf(backend), backend.era, backend.leg, sessions.isolation, waits.join(', ')];
+}
+
+/** Programs that start others; the first word after their own options says which. */
+const LAUNCHERS =
+  /^(npx|npm|pnpm|pnpx|yarn|bun|bunx|deno|node|tsx|uv|uvx|pipx|python[\d.]*|docker|podman|java|dotnet|ruby|php)(\.\w+)?$/;
+const OPTION = /^(-[A-Za-z]{1,2}|--yes|--quiet|--silent)$/;
+const WORD = /^[@\w./~][\w./~-]*(@[\w.-]+)?$/;
+
+/** The backend; of a program that starts others also what it starts, and nothing further, since arguments hold secrets. */
+function nameOf(backend: RouteConfig['backend']): string {
+  const name = backendName(backend);
+  const args = backend.command?.args ?? [];
+  const at = args.findIndex((arg) => !OPTION.test(arg));
+  if (at === -1 || !LAUNCHERS.test(name) || !WORD.test(args[at] as string)) return name;
+  return [name, ...args.slice(0, at + 1), ...(at + 1 < args.length ? ['…'] : [])].join(' ');
 }

@@ -62,6 +62,24 @@ routes:
   expect(stdout).not.toContain('hunter2');
 });
 
+test.each([
+  [
+    'npx',
+    '[-y, "@modelcontextprotocol/server-filesystem", /data]',
+    'npx -y @modelcontextprotocol/server-filesystem …',
+  ],
+  ['npx', '[--yes, "some-server@1.2.3"]', 'npx --yes some-server@1.2.3'],
+  ['python3.12', '[-m, my_server, hunter2]', 'python3.12 -m my_server …'],
+  ['/usr/bin/node', '[dist/index.js]', 'node dist/index.js'],
+  ['node', '[--token=hunter2, dist/index.js]', 'node'],
+  ['npx', '[-y, "postgres://user:hunter2@host/db"]', 'npx'],
+  ['my-server', '[hunter2]', 'my-server'],
+])('check tells which server %s %s starts, and no secret', async (command, args, shown) => {
+  const { stdout } = await check(`routes: [{ path: /a, backend: { command: ${command}, args: ${args} } }]`);
+  expect(stdout).toContain(`/a    ${shown}  `);
+  expect(stdout).not.toContain('hunter2');
+});
+
 test('check shows the warnings, and is content', async () => {
   const { code, stdout } = await check(
     'routes:\n  - path: /a\n    backend: { url: "http://b", headers: { Host: c } }\n',
