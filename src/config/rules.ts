@@ -11,6 +11,9 @@ const RESERVED_PATHS: readonly (readonly [RegExp, string])[] = [
   [/^\/\.well-known(\/|$)/, 'for metadata of the gateway'],
 ];
 
+/** Addresses that nobody can reach from another machine. */
+const LOOPBACK = /^(localhost|127(\.\d+){3}|::1)$/i;
+
 /** The values of `era` that pin a backend to the modern era; all others but `auto` pin it to the legacy one. */
 const MODERN_ERAS: ReadonlySet<string> = new Set(['modern', '2026-07-28']);
 
@@ -18,12 +21,14 @@ const MODERN_ERAS: ReadonlySet<string> = new Set(['modern', '2026-07-28']);
 export function checkRules(document: ConfigDocument): void {
   checkUrl(document, ['publicUrl'], { query: false });
   warnOfMissingSealKeys(document);
+  const isOpen = !LOOPBACK.test(String(valueAt(document.data, ['listen', 'host'])));
   const routes = valueAt(document.data, ['routes']);
   if (!Array.isArray(routes)) return;
   checkPaths(document, routes.length);
   for (let i = 0; i < routes.length; i++) {
     const backend: Segment[] = ['routes', i, 'backend'];
     checkKind(document, backend);
+    if (isOpen) warnOfOpenServer(document, backend);
     checkUrl(document, [...backend, 'url'], { query: true });
     checkUrl(document, [...backend, 'messagesUrl'], { query: true });
     checkHeaders(document, [...backend, 'headers']);
@@ -52,6 +57,17 @@ function checkKind(document: ConfigDocument, backend: readonly Segment[]): void 
     const [kind, foreign] = url ? (['url', OF_COMMAND] as const) : (['command', OF_URL] as const);
     for (const key of foreign.filter(has)) report(key, `the key ${key} beside ${kind}`, 'no such key there');
   }
+}
+
+/** A server on stdio takes no credentials: whoever reaches it may use it. */
+function warnOfOpenServer(document: ConfigDocument, backend: readonly Segment[]): void {
+  const command: Segment[] = [...backend, 'command'];
+  if (!document.isWritten(command)) return;
+  document.warn(
+    command,
+    'everybody who can reach the gateway over the network can use this server, with the rights of the gateway: set ' +
+      'listen.host to 127.0.0.1, or let only those through who may (a container or a proxy in front can see to that)',
+  );
 }
 
 function isMapping(value: unknown): boolean {

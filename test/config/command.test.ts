@@ -28,6 +28,27 @@ test('credentials of callers are not for a server that could not verify them', (
   expect(route?.backend.authorization).toBe('drop');
 });
 
+test.each([
+  ['', true],
+  ['listen: { host: "::" }', true],
+  ['listen: { host: 192.168.1.5 }', true],
+  ['listen: { host: 127.0.0.1 }', false],
+  ['listen: { host: 127.1.2.3 }', false],
+  ['listen: { host: "::1" }', false],
+  ['listen: { host: localhost }', false],
+])('with "%s" it is said that everybody can use a server that is started: %s', (listen, said) => {
+  const warningsOf = (members: string) =>
+    parseConfig(`${listen}\n${withOnly(members)}`, 'gateway.yaml', {}).warnings.filter((warning) =>
+      warning.includes('everybody'),
+    );
+  expect(warningsOf('url: "http://a"')).toEqual([]);
+  expect(warningsOf('command: npx')).toEqual(
+    said
+      ? [expect.stringMatching(/^gateway.yaml:4:16: routes\[0\].backend.command: everybody .*listen.host/)]
+      : [],
+  );
+});
+
 test('a backend has either a url or a command', () => {
   expect(problemsOf(withOnly('era: auto'))).toEqual([
     expect.stringMatching(
