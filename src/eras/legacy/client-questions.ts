@@ -3,6 +3,7 @@ import type { Answer as ClientAnswer, Question, ServerMessage } from '../../exch
 import {
   type ErrorFrame,
   getMember,
+  meansSame,
   notificationRope,
   type RequestId,
   type ResultFrame,
@@ -61,7 +62,7 @@ export class ClientQuestions {
     const { id, bytes } = frame;
     const node = frame.type === 'result' ? frame.result : frame.error;
     const text = bytes.subarray(node.start, node.end);
-    this.#close(id)?.resolve(frame.type === 'result' ? { result: text } : { error: text });
+    this.#close(this.#asked(id))?.resolve(frame.type === 'result' ? { result: text } : { error: text });
   }
 
   /** Stops waiting for an answer, and tells the client so (basic/utilities/cancellation). */
@@ -82,6 +83,12 @@ export class ClientQuestions {
   noteCancellation({ bytes, params }: ServerMessage): void {
     const id = params === undefined ? undefined : getMember(bytes, params, 'requestId');
     if (id !== undefined) this.#close(textOf(bytes, id) as RequestId)?.reject(new QuestionWithdrawn());
+  }
+
+  /** The id of the question that an answer is to, as its server wrote it. */
+  #asked(id: RequestId | undefined): RequestId | undefined {
+    if (id === undefined || this.#open.has(id)) return id;
+    return [...this.#open.keys()].find((asked) => meansSame(asked, id));
   }
 
   #close(id: RequestId | undefined): Pending | undefined {
