@@ -51,7 +51,8 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
   const meta = `"${META.protocolVersion}":"${MODERN_VERSION}","${META.clientInfo}":${ownInfo},"${META.clientCapabilities}":{}`;
   const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION, 'mcp-method', 'server/discover'];
   if (forwarded.authorization !== undefined) headers.push('authorization', forwarded.authorization);
-  const id = '"eragate-probe"';
+  // A number: there are servers that take no others.
+  const id = '1';
   const rpc = new RpcCall(id, ticker, { ...SILENT, endpointRefuses: true });
   const timer = setTimeout(() => rpc.abort('silent'), timeoutMs).unref();
   rpc.post(

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { startGateway } from '../../support/gateway.js';
 import { type Script, startModernBackend } from '../../support/misbehave.js';
 import type { Loose } from '../../support/net.js';
-import { legacy, MODERN } from '../../support/raw.js';
+import { legacy, MODERN, modern } from '../../support/raw.js';
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -56,3 +56,22 @@ test.each(Object.keys(ANSWERS))(
     }
   },
 );
+
+test('a modern backend that takes numbers alone for ids is found to be modern', async () => {
+  const backend = await keep(
+    startModernBackend({
+      intercept: ({ json, sendJson }) => {
+        if (json?.id === undefined || typeof json.id === 'number') return false;
+        const error = { code: -32600, message: 'Invalid Request: id must be an integer' };
+        sendJson({ jsonrpc: '2.0', id: null, error }, 400);
+        return true;
+      },
+    }),
+  );
+  const gateway = await keep(startGateway({ '/mcp': backend.url }));
+  expect((await modern(gateway.url(), 'tools/call', { name: 'echo' }, { id: 7 })).json).toHaveProperty(
+    'result',
+  );
+  expect(gateway.logs.find(({ msg }) => msg === 'era of the backend')).toMatchObject({ era: 'modern' });
+  expect(backend.received('initialize')).toHaveLength(0);
+});
