@@ -11,11 +11,12 @@
 
 import { availableParallelism, cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { readPeers } from '../conformance/peers-file.mjs';
 import { measureCachedLists } from './cached-lists.mjs';
 import { CELLS, isBuilt, startGateway } from './gateway.mjs';
 import { measureIdle } from './idle.mjs';
 import { measureListeners } from './listeners.mjs';
-import { measurePeers } from './peers/index.mjs';
+import { measurePeers } from './peers.mjs';
 import { end, forkServer } from './processes.mjs';
 import { HTTP_PROXY, makePeersReport, makeReport, PIPE } from './report.mjs';
 import { alternate, warmUp } from './rounds.mjs';
@@ -80,7 +81,11 @@ const print = (report, format) =>
 if (flags.peers) {
   const { origin } = await forkServer('backend.mjs');
   print(
-    makePeersReport(machine, await measurePeers(origin, { ...plan.peers, only: flags.only })),
+    makePeersReport(
+      machine,
+      await measurePeers(origin, { ...plan.peers, only: flags.only }),
+      readPeers().peers,
+    ),
     formatPeersReport,
   );
   process.exit();

@@ -52,19 +52,25 @@ function figures(results, name) {
   };
 }
 
-/** The report of a run beside other proxies, as `--json` prints it. */
-export function makePeersReport(machine, { results, peers }) {
-  const measured = (name) =>
+/**
+ * The report of a run beside other proxies, as `--json` prints it; `counted` is what the conformance suite found of them,
+ * which is told of the same version alone.
+ */
+export function makePeersReport(machine, { results, peers }, counted) {
+  const checksOf = (name, version = '') =>
+    counted[name]?.version === version ? (cell) => counted[name].cells[cell] : () => undefined;
+  const measured = ({ name, version }) =>
     ['LL', 'LM', 'ML', 'MM'].flatMap((cell) => {
       const key = `${name} ${cell}`;
       if (!results.has(key)) return [];
       const { cpuMicros, perSecond, p50Ms, p99Ms, rssMiB } = figures(results, key);
       const vsPipe = cpuRatio(results, key, `${PIPE} ${cell}`);
-      return [[cell, { cpuMicros, vsPipe, perSecond, p50Ms, p99Ms, rssMiB }]];
+      const { passed, failed } = checksOf(name, version)(cell) ?? {};
+      return [[cell, { cpuMicros, vsPipe, perSecond, p50Ms, p99Ms, rssMiB, checks: { passed, failed } }]];
     });
   return {
     machine,
-    peers: peers.map((peer) => ({ ...peer, cells: Object.fromEntries(measured(peer.name)) })),
+    peers: peers.map((peer) => ({ ...peer, cells: Object.fromEntries(measured(peer)) })),
   };
 }
 

@@ -84,7 +84,10 @@ function targetTable(targets) {
   return `Targets\n\n${table([['', 'target', 'value', ''], ...rows])}`;
 }
 
-const PEER_COLUMNS = COLUMNS.filter(([title]) => !['(median)', 'vs http-proxy'].includes(title));
+const PEER_COLUMNS = [
+  ...COLUMNS.filter(([title]) => !['(median)', 'vs http-proxy'].includes(title)),
+  ['checks', ({ checks: { passed, failed } }) => (passed === undefined ? '-' : `${passed}/${failed}`)],
+];
 
 /** The report of a run beside other proxies, as text. */
 export function formatPeersReport({ machine, peers }) {
@@ -100,6 +103,10 @@ export function formatPeersReport({ machine, peers }) {
     const said = [version, limit, missing && `not measured: ${missing}`].filter(Boolean);
     return said.length > 0 ? `${name}: ${said.join('; ')}` : name;
   });
+  notes.push(
+    '',
+    'checks: passed/failed by the conformance suite, of 84 in LL and LM and 152 in ML and MM, when `npm run conformance -- --peers` was run last',
+  );
   return [head, table([['', ...PEER_COLUMNS.map(([title]) => title)], ...rows]), notes.join('\n')].join(
     '\n\n',
   );

@@ -3,6 +3,8 @@
 //
 //   --quick         the newest revision of each era, without authorization
 //   --only TEXT     the runs whose name has TEXT in it, `server 2026-07-28` or `LM` for example
+//   --peers         through what one would put in the gateway's place instead, whose name has the TEXT of --only in it; what
+//                   they do is counted, not judged, and goes into PEERS.md and peers.json
 //   --json          the report as JSON
 //   --counts FILE   `{ passed, failed }` of the runs through the gateway
 //   --results FILE  where the table goes (by default RESULTS.md beside this file, after a complete run only)
@@ -19,6 +21,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { changesOf, count, faultsOf, judge, readExpectations } from './compare.mjs';
+import { comparePeers } from './peers.mjs';
 import { formatRun, formatSummary, formatTable, sumOf } from './report.mjs';
 import { allRuns } from './runs.mjs';
 import { prepareSuite, SUITE_VERSION } from './suite.mjs';
@@ -29,6 +32,7 @@ const { values: flags } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
+    peers: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     counts: { type: 'string' },
     results: { type: 'string' },
@@ -40,7 +44,8 @@ const { values: flags } = parseArgs({
 const say = (text) => (flags.json ? process.stderr : process.stdout).write(`${text}\n`);
 
 /** What became of one run: counts, deviations sorted, and whether it is as it should be. */
-function verdictOn({ name, revision, cell, results, direct, checks = 0 }, expectations) {
+function verdictOn({ name, revision, cell, results, missing, direct, checks = 0 }, expectations) {
+  if (missing) throw new Error(`${name}: ${missing}`);
   const counts = count(results);
   const judged = judge(direct ? changesOf(direct, results) : faultsOf(results), expectations[name]);
   const vacuous = counts.passed < checks;
@@ -55,6 +60,14 @@ const versions = { suite: SUITE_VERSION, node: process.version, suiteNode: suite
 say(
   `Conformance suite ${SUITE_VERSION} on Node ${suite.nodeVersion}; the gateway on Node ${process.version}`,
 );
+
+if (flags.peers) {
+  const counted = await comparePeers({ suite, version: SUITE_VERSION, folder, only: flags.only, say });
+  if (flags.json) console.log(JSON.stringify(counted, null, 2));
+  if (flags.keep) say(`The suite's own output is in ${folder}`);
+  else rmSync(folder, { recursive: true });
+  process.exit();
+}
 
 const verdicts = [];
 const wanted = (name) => name.includes(flags.only);

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 export const SUITE_VERSION = '0.2.0-alpha.12';
 const NEEDED_NODE = 22;
@@ -61,14 +61,20 @@ export async function prepareSuite(node) {
   };
 }
 
-/** The scenario of a folder of results: it has the time at its end, and that of a server has `server-` before it. */
+/** What the suite adds to the folder of a scenario: the time. */
+const STAMP = /-\d{4}-\d\d-\d\dT[\d-]+Z$/;
+
+/** The scenario of a folder of results; that of a server has `server-` before it. */
 const scenarioOf = (folder, kind) => {
-  const name = folder.replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
+  const name = folder.replace(STAMP, '');
   return kind === 'server' ? name.replace(/^server-/, '') : name;
 };
 
 /** What the suite notes of checks that it did not make. */
 const NOT_MADE = new Set(['INFO', 'SKIPPED']);
+
+/** The one check of a scenario that left none, since it did not get as far as that. */
+const BROKEN_OFF = [{ id: 'scenario-ran', status: 'FAILURE', errorMessage: 'The scenario broke off' }];
 
 /**
  * The results of a run: scenario -> check -> `{ status, message }`. A check that comes more than once is numbered, and
@@ -76,11 +82,14 @@ const NOT_MADE = new Set(['INFO', 'SKIPPED']);
  */
 export function readResults(folder, kind) {
   const scenarios = new Map();
-  for (const file of readdirSync(folder, { recursive: true }).sort()) {
-    if (basename(file) !== 'checks.json') continue;
-    const scenario = scenarioOf(dirname(file), kind);
+  for (const place of readdirSync(folder, { recursive: true })
+    .filter((name) => STAMP.test(name))
+    .sort()) {
+    const file = join(folder, place, 'checks.json');
+    const found = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : BROKEN_OFF;
+    const scenario = scenarioOf(place, kind);
     const checks = scenarios.get(scenario) ?? new Map();
-    for (const { id, status, errorMessage } of JSON.parse(readFileSync(join(folder, file), 'utf8'))) {
+    for (const { id, status, errorMessage } of found) {
       if (NOT_MADE.has(status)) continue;
       let key = id;
       for (let count = 2; checks.has(key); count += 1) key = `${id}#${count}`;

@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { versionOnPath } from './install.mjs';
 
+// Servers look at the Host header, which without a setting would be the name of `upstream`.
 // Connections to the backend are kept: without `upstream` and an empty Connection header, nginx opens one a request.
 const config = (folder, port, backend) => `
 daemon off;
@@ -26,6 +27,7 @@ http {
       proxy_pass http://backend;
       proxy_http_version 1.1;
       proxy_set_header Connection "";
+      proxy_set_header Host $http_host;
       proxy_buffering off;
     }
   }

@@ -18,6 +18,9 @@ function environment(folder) {
   return {
     DATABASE_URL: `sqlite:///${folder}/contextforge.db`,
     CACHE_TYPE: 'memory',
+    // By default it keeps no sessions and has no streams, so that notifications are lost.
+    USE_STATEFUL_SESSIONS: 'true',
+    JSON_RESPONSE_ENABLED: 'false',
     LOG_LEVEL: 'CRITICAL',
     MCPGATEWAY_UI_ENABLED: 'false',
     MCPGATEWAY_ADMIN_API_ENABLED: 'true',
@@ -55,6 +58,28 @@ async function ask(origin, token, path, body) {
   return JSON.parse(text);
 }
 
+/** What its clients know tools and prompts by, beside what the server behind it calls them. */
+const namesOf = (items) => items.map(({ originalName, name }) => [originalName, name]);
+const ids = (items) => items.map(({ id }) => id);
+
+/** Has it serve all that is behind it as one server; the path of that, and the names of what it has. */
+async function register(origin, token, backend) {
+  const gateway = { name: 'bench', url: `${backend}/mcp`, transport: 'STREAMABLEHTTP' };
+  await ask(origin, token, '/gateways', gateway);
+  const [tools, resources, prompts] = await Promise.all(
+    ['/tools', '/resources', '/prompts'].map((path) => ask(origin, token, `${path}?limit=0`)),
+  );
+  const server = await ask(origin, token, '/servers', {
+    server: {
+      name: 'bench',
+      associated_tools: ids(tools),
+      associated_resources: ids(resources),
+      associated_prompts: ids(prompts),
+    },
+  });
+  return { path: `/servers/${server.id}/mcp`, names: new Map([...namesOf(tools), ...namesOf(prompts)]) };
+}
+
 export const contextforge = {
   name: 'IBM ContextForge',
   slow: true,
@@ -75,16 +100,10 @@ export const contextforge = {
       encoding: 'utf8',
     });
     const token = made.trim().split('\n').at(-1);
-    await ask(origin, token, '/gateways', {
-      name: 'bench',
-      url: `${backend}/mcp`,
-      transport: 'STREAMABLEHTTP',
-    });
-    const [{ id }] = await ask(origin, token, '/tools');
-    const server = await ask(origin, token, '/servers', {
-      server: { name: 'bench', associated_tools: [id] },
-    });
-    const access = { headers: { authorization: `Bearer ${token}` }, tool: 'bench-echo' };
-    return Object.assign(child, { access: { ...access, path: `/servers/${server.id}/mcp` } });
+    const access = {
+      headers: { authorization: `Bearer ${token}` },
+      ...(await register(origin, token, backend)),
+    };
+    return Object.assign(child, { access });
   },
 };

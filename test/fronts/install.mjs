@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-const HOME = fileURLToPath(new URL('../../../node_modules/.cache/eragate-peers/', import.meta.url));
+const HOME = fileURLToPath(new URL('../../node_modules/.cache/eragate-peers/', import.meta.url));
 
 /** Installs npm packages (`name@version`) into a folder of their own, once. Returns the path of its `node_modules`. */
 export async function npmPackages(...packages) {
