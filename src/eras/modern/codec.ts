@@ -107,6 +107,9 @@ export function checkResult(
   if (CACHEABLE.has(method) && (type ?? 'complete') === 'complete') {
     const ttl = getMember(bytes, node, 'ttlMs');
     if (ttl?.kind !== 'number' || !/^\d+$/.test(textOf(bytes, ttl))) edits.set('ttlMs', '0');
+    // Clients take no integer beyond it for one.
+    else if (Number(textOf(bytes, ttl)) > Number.MAX_SAFE_INTEGER)
+      edits.set('ttlMs', String(Number.MAX_SAFE_INTEGER));
     const scope = stringOf(bytes, getMember(bytes, node, 'cacheScope'));
     if (scope !== 'private' && (scope !== 'public' || forcePrivate)) edits.set('cacheScope', '"private"');
   }

@@ -94,6 +94,8 @@ describe.each([
     test.each([
       ['"ttlMs":0,"cacheScope":"private"', 0, 'private'],
       ['"ttlMs":86400000,"cacheScope":"public"', 86_400_000, 'public'],
+      ['"ttlMs":9007199254740991,"cacheScope":"public"', Number.MAX_SAFE_INTEGER, 'public'],
+      ['"ttlMs":99999999999999999999,"cacheScope":"public"', Number.MAX_SAFE_INTEGER, 'public'],
       ['"ttlMs":-1,"cacheScope":"public"', 0, 'public'],
       ['"ttlMs":1.5,"cacheScope":"private"', 0, 'private'],
       ['"ttlMs":"60000","cacheScope":"private"', 0, 'private'],
