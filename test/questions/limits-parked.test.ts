@@ -188,6 +188,38 @@ describe('nobody answers in time', () => {
     expect(told(await caller().retry(requestState, { [key]: accept('b') }))).toBe('ab');
   });
 
+  test('to come back without an answer, however often, is not to have more time for it', async () => {
+    const { backend, caller } = await setUp({}, { timeout: '900ms', maxParked: 1 });
+    backend.tool(async ({ ask, cancelled }) => {
+      const stopped = cancelled();
+      await Promise.all([ask('elicitation/create', form('1?')), ask('elicitation/create', form('2?'))]);
+      await stopped;
+      return undefined;
+    });
+    const round = await caller().asked();
+    let state = round.state;
+    let rounds = 0;
+    let last: Loose;
+    // The other question stays open, whatever is answered beside it.
+    const answers = { [round.key]: accept('a') };
+    const deadline = performance.now() + 10_000;
+    do {
+      last = await caller().retry(state, rounds++ === 0 ? answers : {});
+      state = last.json.result?.requestState;
+    } while (state !== undefined && performance.now() < deadline);
+    expect(rounds).toBeGreaterThan(3);
+    expect(last.json.error.message).toContain('nobody answered in time');
+    const [call] = backend.calls;
+    await until(() => fateOf(backend, call).length === 3, 'the answers and the cancellation');
+    expect(fateOf(backend, call)).toEqual([
+      expect.objectContaining({ action: 'accept' }),
+      { action: 'cancel' },
+      call?.id,
+    ]);
+    // And its place is free.
+    await caller().asked();
+  });
+
   test('a place is free again for each that has expired', async () => {
     const { backend, caller } = await setUp({}, { timeout: '300ms', maxParked: 3 });
     for (let wave = 0; wave < 3; wave++) {

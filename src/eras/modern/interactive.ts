@@ -208,9 +208,16 @@ export class InteractiveCall implements Channel, Parkable {
 
   #park(): void {
     const ticket = this.#ticket as Ticket<InteractiveCall>;
-    const requests = (this.#questions as OpenQuestions).inputRequests();
+    const questions = this.#questions as OpenQuestions;
+    const { openSince } = questions;
+    // To ask again what was left open is no reason for more time: a client that only ever comes back would have it all.
+    if (this.#lot.isOver(openSince)) {
+      this.expire();
+      return;
+    }
+    const requests = questions.inputRequests();
     const result = new Rope().push('{"resultType":"input_required","inputRequests":').push(requests);
-    result.push(`,"requestState":"${this.#lot.startRound(ticket)}"}`);
+    result.push(`,"requestState":"${this.#lot.startRound(ticket, openSince)}"}`);
     this.#exchange.park();
     for (const waiter of this.#waiters.splice(0)) waiter.answer.end(200, resultRope(waiter.id, result));
   }

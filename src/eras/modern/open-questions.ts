@@ -7,6 +7,8 @@ import { answerOf, inputRequest } from './questions.js';
 const MAX_QUESTIONS = 100;
 
 interface OpenQuestion {
+  /** When the client was first told of it, on the monotonic clock. */
+  toldAt: number | undefined;
   readonly question: Question;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
@@ -33,16 +35,24 @@ export class OpenQuestions {
    */
   add(kind: string, question: Question): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#questions.set(`${kind}-${++this.#asked}`, { question, resolve, reject });
+      this.#questions.set(`${kind}-${++this.#asked}`, { toldAt: undefined, question, resolve, reject });
     });
   }
 
-  /** The members of `inputRequests`, in braces. */
+  /** Since when the client has known of what it has not answered. */
+  get openSince(): number {
+    let since = performance.now();
+    for (const { toldAt = since } of this.#questions.values()) since = Math.min(since, toldAt);
+    return since;
+  }
+
+  /** The members of `inputRequests`, in braces, for the client. */
   inputRequests(): Rope {
     const out = new Rope().push('{');
     let separator = '';
-    for (const [key, { question }] of this.#questions) {
-      out.push(`${separator}${JSON.stringify(key)}:`).push(inputRequest(question));
+    for (const [key, open] of this.#questions) {
+      open.toldAt ??= performance.now();
+      out.push(`${separator}${JSON.stringify(key)}:`).push(inputRequest(open.question));
       separator = ',';
     }
     return out.push('}');

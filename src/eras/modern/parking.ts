@@ -93,11 +93,19 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
     return ticket;
   }
 
-  /** Begins the next round, and the time for its answers; returns the sealed state that the client has to bring. */
-  startRound(ticket: Ticket<Call>): string {
+  /**
+   * Begins the next round; returns the sealed state that the client has to bring.
+   * @param openSince the beginning of the time for its answers, on the monotonic clock
+   */
+  startRound(ticket: Ticket<Call>, openSince = performance.now()): string {
     ticket.round++;
-    ticket.expiresAt = performance.now() + this.#options.timeoutMs;
+    ticket.expiresAt = openSince + this.#options.timeoutMs;
     return this.#seal(ticket.id, ticket.round, ticket.principal, ticket.digest);
+  }
+
+  /** Whether the time for answers is over that began then. */
+  isOver(openSince: number): boolean {
+    return performance.now() >= openSince + this.#options.timeoutMs;
   }
 
   /** A state for a retry that needs nothing to be kept for it. */
