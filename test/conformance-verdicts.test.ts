@@ -1,11 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Loose } from './support/net.js';
 
 const COMPARE: string = './conformance/compare.mjs';
+const SUITE: string = './conformance/suite.mjs';
+const PEERS: string = './conformance/peers-report.mjs';
 const { changesOf, count, faultsOf, judge, readExpectations }: Loose = await import(COMPARE);
+const { readResults }: Loose = await import(SUITE);
+const { formatPeers }: Loose = await import(PEERS);
 
 const results = (checks: Record<string, string>, scenario = 'ping'): Loose =>
   new Map([[scenario, new Map(Object.entries(checks).map(([id, status]) => [id, { status }]))]]);
@@ -81,4 +85,43 @@ describe('the file of expected failures', () => {
   test('may be empty', () => {
     expect(read('')).toEqual({});
   });
+});
+
+test('a scenario that left no checks has failed once, whatever it was to look at', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'eragate-test-'));
+  const stamp = '2026-11-30T03-46-29-000Z';
+  for (const scenario of ['ping', 'tools-list']) mkdirSync(join(folder, `server-${scenario}-${stamp}`));
+  const checks = [
+    { id: 'a', status: 'SUCCESS' },
+    { id: 'a', status: 'FAILURE' },
+    { id: 'b', status: 'SKIPPED' },
+  ];
+  writeFileSync(join(folder, `server-ping-${stamp}`, 'checks.json'), JSON.stringify(checks));
+  writeFileSync(join(folder, 'output.txt'), '');
+  const found = readResults(folder, 'server');
+  rmSync(folder, { recursive: true });
+  expect([...found.keys()]).toEqual(['ping', 'tools-list']);
+  expect([...found.get('ping').keys()]).toEqual(['a', 'a#2']);
+  expect(count(found)).toEqual({ passed: 1, failed: 2, warnings: 0 });
+});
+
+test('of a peer stands what it can do, what it cannot, and why there are no figures', () => {
+  const counts = { passed: 83, failed: 1, warnings: 0 };
+  const scenarios = { ping: { failed: 1, missed: 2, warned: 0 } };
+  const text = formatPeers({
+    suite: '1.0',
+    direct: { '2025-11-25': { passed: 84, failed: 0 }, '2026-07-28': { passed: 152, failed: 0 } },
+    peers: {
+      some: {
+        version: '2.0',
+        limit: '',
+        date: '2026-11-30',
+        cells: { LL: { ...counts, scenarios }, MM: { missing: 'HTTP 403' } },
+      },
+    },
+  });
+  expect(text).toContain('| nothing in between |  |  | 84/0 | 84/0 | 152/0 | 152/0 |');
+  expect(text).toContain('| some | 2.0 | 2026-11-30 | 83/1 | — | — | does not serve |');
+  expect(text).toContain('| ping | 1 failed, 2 not reached |  |');
+  expect(text).toContain('MM: HTTP 403.');
 });
