@@ -284,7 +284,6 @@ describe('a client is asked only what it declared', () => {
       urlRequest,
       'elicitation',
     ],
-    ['forms in a revision without them', { elicitation: {} }, '2025-03-26', elicitation('?'), 'elicitation'],
     ['no sampling', {}, '2025-11-25', { method: 'sampling/createMessage', params: prompt('?') }, 'sampling'],
     [
       'sampling without tools',
