@@ -11,6 +11,7 @@ import {
   stringOf,
   textOf,
 } from '../../jsonrpc/index.js';
+import type { ResponseHeaders } from '../../transports/response-headers.js';
 import { RpcCall, type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { POST_HEADERS } from '../../transports/streamable-http.js';
 import type { LegacyBackend } from './backend.js';
@@ -109,9 +110,8 @@ async function settle(
 ): Promise<BackendSession> {
   const { frame, headers } = reply;
   if (frame.type !== 'result') throw refusal(backend, reply);
-  const id = headers['mcp-session-id'];
   const info = backend.rememberInfo(readInfo(frame.bytes, frame.result));
-  const session = new BackendSession(backend, info, typeof id === 'string' && id !== '' ? id : undefined);
+  const session = new BackendSession(backend, info, sessionIdIn(headers));
   session.keepCookies(headers);
   const left = deadline - performance.now();
   const noted = await session.notify('notifications/initialized', undefined, params.forwarded, left);
@@ -122,6 +122,12 @@ async function settle(
     `${backend.name} broke off the handshake: ${noted.error.message}`,
     noted.error.failure === 'aborted' ? 504 : 502,
   );
+}
+
+/** Proxies in between repeat the header now and then. */
+function sessionIdIn(headers: ResponseHeaders): string | undefined {
+  const [id] = [headers['mcp-session-id']].flat();
+  return id === '' ? undefined : id;
 }
 
 function readInfo(bytes: Buffer, result: JsonNode): InitializeInfo {
