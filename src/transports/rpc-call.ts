@@ -65,6 +65,7 @@ const MAX_UNREAD_BYTES = 2_048;
 /** JSON-RPC's code for what goes wrong inside a server. */
 const INTERNAL = -32603;
 const METHOD_NOT_ALLOWED = 405;
+const LOOKS_LIKE_JSON = /^\s*[{[]/;
 const NO_HEADERS: ResponseHeaders = {};
 
 /** One JSON-RPC request on its way over Streamable HTTP, with whatever else comes on its answer stream. */
@@ -182,7 +183,17 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 
   onEnd(text: string): void {
+    if (this.#status >= 400 && LOOKS_LIKE_JSON.test(text)) this.#takeRefusal(text);
     this.#endUnanswered(text, false);
+  }
+
+  /** Servers write many a refusal by hand, as JSON-RPC under the type of a page, or under none. */
+  #takeRefusal(text: string): void {
+    try {
+      for (const frame of parseAnswers(Buffer.from(text))) this.#take(frame);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+    }
   }
 
   #endUnanswered(text: string, broke: boolean): void {
