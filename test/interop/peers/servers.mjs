@@ -272,7 +272,7 @@ export const SERVERS = [
       {
         steps: ['change'],
         at: /modern/,
-        why: 'it does not declare its subscriptions, so the gateway promises none to a modern client',
+        why: 'the SDK declares `subscribe: false` whatever handlers it is given; what a server denies, clients must not use (basic/lifecycle), so the gateway neither asks for it nor promises it',
       },
     ],
     core: ['http', 'stdio'],
