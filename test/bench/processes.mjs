@@ -87,8 +87,9 @@ export function startProgram(program, args, more = {}) {
   return keep(spawn(program, args, { env: { ...env, ...more }, stdio: 'ignore' }));
 }
 
-/** Ends a child that is not needed any more. */
+/** Ends a child that is not needed any more, if it has not ended. */
 export async function end(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGKILL');
   await once(child, 'exit');
 }

@@ -33,14 +33,16 @@ async function untilServing(front, cell) {
   const deadline = Date.now() + START_MS;
   for (;;) {
     const pool = openPool(front.origin);
+    const late = setTimeout(() => pool.destroy(new Error('no answer')), deadline - Date.now());
     try {
       if (cell[0] === 'L') await handshake(pool, { path: front.path, extra: front.headers });
       else await list(pool, front);
       return;
     } catch (error) {
-      if (Date.now() > deadline || front.child.exitCode !== null) throw error;
+      if (Date.now() >= deadline || front.child.exitCode !== null) throw error;
       await delay(PAUSE_MS);
     } finally {
+      clearTimeout(late);
       await pool.destroy();
     }
   }
