@@ -21,6 +21,20 @@ test('what is no message on standard output is skipped, logged once and counted;
   expect(logged('has ended')[0]?.skippedLines).toBe(2 + 3 * 13);
 });
 
+test.each([
+  ['Ready{"jsonrpc":"2.0","id":9,"result":{"secret":1}}', 'Ready{…'],
+  ['{"jsonrpc":"2.0","id":9,"result":{"secret":1}}{"jsonrpc":"2.0","id":8,"result":{}}', '{…'],
+  ['{"id": 9, "result": {"secret": 1}}', '{…'],
+  ['{"level":"info","msg":"up"}', '{"level":"info","msg":"up"}'],
+])(
+  'of a message that is spoilt by what stands around it, no content is logged: %s',
+  async (banner, shown) => {
+    const { url, logged } = await startRig({ backend, server: { banner: `${banner}\n` } });
+    await legacy(url);
+    expect(logged('no message').map(({ stdout }) => stdout)).toEqual([shown]);
+  },
+);
+
 test('CRLF and byte order marks are put up with', async () => {
   const { url } = await startRig({ backend });
   const session = await legacy(url);

@@ -32,6 +32,19 @@ test('one process serves all callers, after one handshake without any capability
   ]);
 });
 
+test('what the server logs or asks before it has answered the handshake is not taken for the answer', async () => {
+  const early = [
+    { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'starting' } },
+    { jsonrpc: '2.0', id: 'early', method: 'ping' },
+  ];
+  const banner = early.map((message) => `${JSON.stringify(message)}\n`).join('');
+  for (let i = 0; i < 3; i++) {
+    const { url } = await startRig({ backend, server: { banner } });
+    expect(textOf((await callModern(url, 'pid')).json)).toMatch(/^\d+$/);
+    expect(textOf((await call(await legacy(url), 'pid')).json)).toMatch(/^\d+$/);
+  }
+});
+
 test('ids and progress tokens of sessions do not meet', async () => {
   const { url, received } = await startRig({ backend });
   const sessions = await Promise.all([legacy(url), legacy(url), legacy(url)]);

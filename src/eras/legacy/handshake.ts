@@ -190,7 +190,8 @@ function refusal(backend: LegacyBackend, reply: RpcReply): Error {
       ? unreachable(what)
       : badGateway(what, failure === 'aborted' ? 504 : 502);
   }
-  const said = `HTTP ${reply.status}: ${wordsOf(reply).trim().slice(0, 200)}`;
+  const words = wordsOf(reply).trim().slice(0, 200);
+  const said = reply.status < 400 ? words : `HTTP ${reply.status}: ${words}`;
   if (ONE_SESSION.test(said)) {
     return badGateway(
       `${backend.name} serves one session at a time and has one already; it answered initialize with ${said}`,

@@ -6,6 +6,8 @@ export interface ProcessLog {
   warn(record: object, message: string): void;
 }
 
+/** A message that is none for what stands around it: what it says is nobody's business. */
+const MESSAGE = /\{\s*"(jsonrpc|id|result|error|method|params)"\s*:.*/s;
 /** What of a text is logged. */
 const SHOWN_CHARS = 200;
 /** The last lines of standard error, to be told when the process ends by itself. */
@@ -83,7 +85,7 @@ export class ChildLog {
   noise(line: Buffer): void {
     this.#noise++;
     if (this.#noise > 1 || !this.#noisy.take()) return;
-    const stdout = shown(line.toString('utf8', 0, 4 * SHOWN_CHARS));
+    const stdout = shown(line.toString('utf8', 0, 4 * SHOWN_CHARS).replace(MESSAGE, '{…'));
     this.#log.warn(
       { pid: this.#pid, stdout },
       'skipped a line of standard output that is no message; further ones are counted',

@@ -100,8 +100,11 @@ export class SharedRouting implements Routing {
 
   /** Nothing tells whose it is: it is handed on where it can only be one caller's. */
   #onLog(frame: NotificationFrame): void {
+    const { onlyCall } = this.#talk;
+    // The handshake is the gateway's own, and nobody's call.
+    const own = onlyCall?.isHandshake === true ? undefined : onlyCall;
     const wanting = this.inUse
-      ? [this.#sessions.size === 1 ? this.#talk.onlyCall : undefined]
+      ? [this.#sessions.size === 1 ? own : undefined]
       : [...this.#talk.calls.values()].filter(({ facts }) => facts.wantsLog);
     const [call] = wanting;
     if (call !== undefined && wanting.length === 1) this.#talk.hand(call, frame.bytes);
