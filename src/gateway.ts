@@ -41,6 +41,9 @@ export interface GatewayOptions {
 /** How long requests in flight may take to finish once the gateway ends. */
 const DRAIN_MS = 5_000;
 
+/** How long clients that were let go in the middle of a call may take to come back for its result. */
+const RETURN_MS = 2_000;
+
 /** Results that one route keeps. */
 const CACHE_ENTRIES = 10_000;
 
@@ -92,8 +95,8 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
   let closing: Promise<void> | undefined;
   async function shutDown(): Promise<void> {
     server.stopAccepting();
-    server.fastify.server.close();
     await Promise.all([
+      Promise.resolve(replay?.close(RETURN_MS)).then(() => server.fastify.server.close()),
       ...built.map(({ route }) => route.drain(DRAIN_MS)),
       ...built.flatMap(({ endpoint }) => endpoint.inbounds.map((inbound) => inbound.drain())),
     ]);
@@ -230,6 +233,7 @@ function buildRoute(
       idleMs: sessions.idleMs,
       questionMs: route.questions.timeoutMs,
       replay,
+      holdMs: timeouts.streamMs === 0 ? undefined : timeouts.streamMs,
     },
     parking: { sealer, ticker, ...route.questions },
     tasks: { sealer, ticker, ...route.tasks },

@@ -34,6 +34,7 @@ function rowOf({ path, backend, sessions, timeouts }: RouteConfig): string[] {
     `probe ${formatDuration(timeouts.probeMs)}`,
     `idle ${formatDuration(timeouts.idleMs)}`,
     `total ${formatDuration(timeouts.totalMs)}`,
+    ...(timeouts.streamMs === 0 ? [] : [`stream ${formatDuration(timeouts.streamMs)}`]),
   ];
   return [path, nameOf(backend), backend.era, backend.leg, sessions.isolation, waits.join(', ')];
 }

@@ -93,6 +93,7 @@ function buildRoute(raw: RawRoute): RouteConfig {
       probeMs: milliseconds(timeouts.probe),
       idleMs: milliseconds(timeouts.idle),
       totalMs: milliseconds(timeouts.total),
+      streamMs: millisecondsOrOff(timeouts.stream),
     },
   };
 }

@@ -48,5 +48,5 @@ export interface RawRoute {
   };
   tasks: Pick<TasksConfig, 'optional' | 'max'> & { ttl: string; maxPerPrincipal?: number };
   cache: Partial<Record<CachedMethod | 'staleIfError', string>>;
-  timeouts: { connect: string; start: string; probe: string; idle: string; total: string };
+  timeouts: Record<'connect' | 'start' | 'probe' | 'idle' | 'total' | 'stream', string>;
 }

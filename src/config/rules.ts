@@ -35,6 +35,7 @@ export function checkRules(document: ConfigDocument): void {
     checkLeg(document, backend);
     checkTransport(document, backend);
     checkLost(document, ['routes', i, 'sessions', 'lost']);
+    checkStream(document, ['routes', i, 'timeouts', 'stream']);
   }
 }
 
@@ -91,6 +92,15 @@ function checkLost(document: ConfigDocument, segments: readonly Segment[]): void
       );
     }
   }
+}
+
+/** Nobody can come back for what is not kept. */
+function checkStream(document: ConfigDocument, segments: readonly Segment[]): void {
+  const held = valueAt(document.data, segments);
+  const kept = valueAt(document.data, ['limits', 'replay']);
+  if (Number(kept) !== 0 || typeof held !== 'string' || held === 'off' || isReported(document, segments))
+    return;
+  document.report(segments, 'off, since limits.replay is 0 and nothing is kept for clients that come back');
 }
 
 function checkUrl(document: ConfigDocument, segments: readonly Segment[], allow: { query: boolean }): void {

@@ -164,4 +164,6 @@ export interface TimeoutsConfig {
   readonly probeMs: number;
   readonly idleMs: number;
   readonly totalMs: number;
+  /** For one connection of a client that knows how to come back for the rest of its stream; 0: as long as it lasts. */
+  readonly streamMs: number;
 }

@@ -62,6 +62,24 @@ function isAlternative({ keyword, schemaPath }: ErrorObject): boolean {
   return keyword === 'oneOf' || schemaPath.includes('/oneOf/');
 }
 
+interface Unit {
+  readonly parse: (text: string) => number | undefined;
+  readonly limit: string;
+  /** What stands for no value at all. */
+  readonly none: readonly string[];
+}
+
+const DURATION: Unit = { parse: parseDuration, limit: 'a duration of at most 24 days', none: [] };
+const SIZE: Unit = { parse: parseSize, limit: 'a size below 4GiB', none: [] };
+
+/** By the name of the definition in the schema. */
+const UNITS: Readonly<Record<string, Unit | undefined>> = {
+  duration: DURATION,
+  durationOrOff: { ...DURATION, none: ['off'] },
+  size: SIZE,
+  sizeOrNone: { ...SIZE, none: ['0'] },
+};
+
 type Reporter = (document: ConfigDocument, segments: readonly Segment[], error: ErrorObject) => void;
 
 /** Keywords that object to a mapping because of one of its keys; all others object to a value. */
@@ -118,12 +136,9 @@ function checkUnits(document: ConfigDocument, value: unknown, segments: readonly
     }
     return;
   }
-  const { $ref } = schemaAt(segments) ?? {};
-  if ($ref === undefined || document.problems.some(({ path }) => path === pathText(segments))) return;
-  if ($ref === '#/$defs/duration' && parseDuration(String(value)) === undefined) {
-    document.report(segments, 'a duration of at most 24 days');
-  }
-  if ($ref === '#/$defs/size' && parseSize(String(value)) === undefined) {
-    document.report(segments, 'a size below 4GiB');
+  const unit = UNITS[schemaAt(segments)?.$ref?.replace('#/$defs/', '') ?? ''];
+  if (unit === undefined || document.problems.some(({ path }) => path === pathText(segments))) return;
+  if (!unit.none.includes(String(value)) && unit.parse(String(value)) === undefined) {
+    document.report(segments, unit.limit);
   }
 }

@@ -64,7 +64,7 @@ export class HttpServer {
     this.#shorten();
   }
 
-  /** From now on new requests are refused. */
+  /** From now on new requests are refused, but for those that come back for the rest of an answer. */
   stopAccepting(): void {
     this.#closing = true;
   }
@@ -180,7 +180,7 @@ export class HttpServer {
     const answer = new Answer(req, res, extra, this.#options);
     const { metadata } = endpoint;
     if (metadata !== undefined) answer.changeChallenges((header) => metadata.challenge(header, req));
-    if (this.#closing) {
+    if (this.#closing && !comesBack(req)) {
       answer.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
         connection: 'close',
         'retry-after': '1',
@@ -214,4 +214,9 @@ export class HttpServer {
     this.#options.onFault(error);
     answer.end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
   };
+}
+
+/** Whether it is for the rest of a stream that the client has begun to read. */
+function comesBack({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers['last-event-id'] !== undefined;
 }

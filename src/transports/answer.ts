@@ -55,6 +55,9 @@ export class Answer implements Ticking {
   #gone = false;
   #onGone: (() => void) | undefined;
   #recorder: Recorder | undefined;
+  /** How long one connection is held, in milliseconds, and until when. */
+  #holdMs = Number.POSITIVE_INFINITY;
+  #letGoAt = Number.POSITIVE_INFINITY;
   #challengeOf: ((header: string) => string) | undefined;
   #record: ReplayStream | undefined;
   /** Writers that wait for the client to come back. */
@@ -101,9 +104,19 @@ export class Answer implements Ticking {
     return this.#state === 'away';
   }
 
-  /** Has the answer recorded if it becomes a stream. A client that names streams first then gets one in any case. */
-  recordBy(recorder: Recorder): void {
+  /** Whether it is {@link Answer.away} without having been sent away, so that nobody knows whether it will come back. */
+  get lost(): boolean {
+    return this.away && this.#record?.letGo !== true;
+  }
+
+  /**
+   * Has the answer recorded if it becomes a stream. A client that names streams first then gets one in any case.
+   * @param holdMs how long one connection is held open for it, where the client knows how to come back
+   */
+  recordBy(recorder: Recorder, holdMs = Number.POSITIVE_INFINITY): void {
     this.#recorder = recorder;
+    this.#holdMs = holdMs;
+    this.#hold();
   }
 
   /** Has `WWW-Authenticate` changed on its way to the client. */
@@ -133,7 +146,9 @@ export class Answer implements Ticking {
   }
 
   tick(now: number): void {
-    if (now - this.#lastWriteAt < this.#options.keepAliveMs) return;
+    // What a slow reader has not got yet goes first.
+    if (now >= this.#letGoAt && !this.#res.writableNeedDrain) this.letGo();
+    if (this.away || now - this.#lastWriteAt < this.#options.keepAliveMs) return;
     this.#open();
     this.#lastWriteAt = now;
     // Who does not read what is there needs no sign of life on top of it.
@@ -252,8 +267,10 @@ export class Answer implements Ticking {
       writeText(this.#res, text);
     }
     const { answer } = record;
-    if (answer === undefined) this.endEmpty(200);
-    else answer.#moveTo(this);
+    if (answer === undefined) {
+      record.fetched();
+      this.endEmpty(200);
+    } else answer.#moveTo(this);
     if (bytes > SMALL_UP_TO) cutOffUnread(this.#res);
   }
 
@@ -269,16 +286,16 @@ export class Answer implements Ticking {
   }
 
   /**
-   * Ends the connection in the middle of a stream that the client was told how to take up, as its server did with its own
-   * (basic/transports, "Sending Messages to the Server").
+   * Ends the connection in the middle of a stream that the client was told how to take up: its server did so with its own,
+   * or it has been held long enough (basic/transports, "Sending Messages to the Server").
    */
   letGo(): void {
     if (this.#recorder === undefined || !this.#events || this.#state === 'done' || this.away) return;
     this.#open();
-    if (this.#record?.primed !== true) return;
+    if (this.#record?.mayBeLeft !== true) return;
     const res = this.#res;
     res.off('close', this.#closed);
-    this.#closed();
+    this.#break(true);
     res.end();
   }
 
@@ -302,6 +319,7 @@ export class Answer implements Ticking {
     this.#state = 'stream';
     this.#lastWriteAt = performance.now();
     this.#record?.return();
+    this.#hold();
     this.#options.ticker.add(this);
     res.on('close', this.#closed);
     this.#release();
@@ -346,13 +364,20 @@ export class Answer implements Ticking {
     this.#release();
   }
 
-  readonly #closed = (): void => {
+  #hold(): void {
+    if (this.#holdMs < Number.POSITIVE_INFINITY) this.#letGoAt = performance.now() + this.#holdMs;
+  }
+
+  readonly #closed = (): void => this.#break(false);
+
+  /** @param letGo whether it is the gateway that ends the connection */
+  #break(letGo: boolean): void {
     if (this.#state === 'done') return;
-    if (this.#state === 'stream' && this.#record?.leave()) {
+    if (this.#state === 'stream' && this.#record?.leave(letGo)) {
       this.#state = 'away';
       this.#options.ticker.remove(this);
     } else this.#leave();
-  };
+  }
 
   #leave(): void {
     const listener = this.#onGone;

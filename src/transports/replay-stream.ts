@@ -22,6 +22,8 @@ export class ReplayStream {
   readonly key: string;
   /** When it is to be forgotten, on the monotonic clock. */
   forgetAt = Number.POSITIVE_INFINITY;
+  /** The gateway itself ended the connection of its reader, who is on the way back. */
+  letGo = false;
   /** Events up to this one are not kept any longer. */
   lostUpTo = 0;
   /** Not kept beyond its end: the response and the socket hang on it. */
@@ -29,6 +31,7 @@ export class ReplayStream {
   readonly #session: SessionReplay;
   readonly #room: ReplayRoom;
   readonly #primed: boolean;
+  readonly #lasting: boolean;
   #last = 0;
   #lastRead = 0;
   #unreadBytes = 0;
@@ -40,6 +43,7 @@ export class ReplayStream {
     this.#answer = answer;
     this.key = `${lasting ? LASTING : PASSING}${room.newKey()}`;
     this.#primed = primed;
+    this.#lasting = lasting;
   }
 
   /** The answer that writes the stream; undefined once nothing more will come. */
@@ -47,9 +51,14 @@ export class ReplayStream {
     return this.#answer;
   }
 
-  /** Whether its reader was told with the first event how to come back. */
-  get primed(): boolean {
-    return this.#primed;
+  /** Whether its reader may be let go: it was told with the first event how to come back, and will be served then. */
+  get mayBeLeft(): boolean {
+    return this.#primed && !this.#forgotten && !this.#room.closing;
+  }
+
+  /** Somebody is on the way back for an answer. */
+  get awaited(): boolean {
+    return this.letGo && !this.#lasting;
   }
 
   /** Nothing more will come. */
@@ -113,10 +122,12 @@ export class ReplayStream {
 
   /**
    * The client's connection broke.
+   * @param letGo or was ended, for it to come back
    * @returns whether it is waited for
    */
-  leave(): boolean {
+  leave(letGo = false): boolean {
     if (this.#forgotten) return false;
+    this.letGo = letGo;
     this.#lastRead = this.#last;
     this.#unreadBytes = 0;
     this.#room.leave(this);
@@ -126,6 +137,13 @@ export class ReplayStream {
   /** The client came back. */
   return(): void {
     this.#room.stay(this);
+    this.fetched();
+  }
+
+  /** The client came back for what there was. */
+  fetched(): void {
+    this.letGo = false;
+    this.#room.back();
   }
 
   /** Nothing more will come; what came may still be fetched. */
@@ -139,6 +157,7 @@ export class ReplayStream {
     if (this.#forgotten) return;
     this.#forgotten = true;
     this.#room.stay(this);
+    this.fetched();
     this.#session.remove(this);
     this.#answer?.giveUp();
   }

@@ -29,6 +29,8 @@ interface KeptEvent {
   readonly seq: number;
   readonly text: EventText;
   readonly bytes: number;
+  /** Whether it takes up a part of the share of its session, or only of the room. */
+  readonly ofShare: boolean;
 }
 
 /** The room that all sessions share for what their clients may have missed. */
@@ -46,12 +48,19 @@ export class ReplayRoom implements Ticking {
   readonly #leaving = new Set<ReplayStream>();
   #bytes = 0;
   #streams = 0;
+  #closing = false;
+  #onBack: (() => void) | undefined;
 
   constructor({ maxBytes, ticker, keepMs = KEEP_MS }: ReplayOptions) {
     this.#maxBytes = maxBytes;
     this.sessionBytes = maxBytes * SESSION_SHARE;
     this.#ticker = ticker;
     this.#keepMs = keepMs;
+  }
+
+  /** Whether nobody is to be let go any more. */
+  get closing(): boolean {
+    return this.#closing;
   }
 
   /** Bytes that are taken up. */
@@ -89,6 +98,33 @@ export class ReplayRoom implements Ticking {
   stay(stream: ReplayStream): void {
     stream.forgetAt = Number.POSITIVE_INFINITY;
     this.#leaving.delete(stream);
+  }
+
+  /**
+   * From now on nobody is let go.
+   * @returns when all who were let go have come back for their answers, or after `limitMs`
+   */
+  async close(limitMs: number): Promise<void> {
+    this.#closing = true;
+    if (!this.#awaits) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, limitMs);
+      this.#onBack = () => {
+        if (this.#awaits) return;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Somebody came back, or is not expected any longer. */
+  back(): void {
+    this.#onBack?.();
+  }
+
+  get #awaits(): boolean {
+    for (const { awaited } of this.#leaving) if (awaited) return true;
+    return false;
   }
 
   tick(now: number): void {
@@ -134,12 +170,14 @@ export class SessionReplay {
 
   keep(stream: ReplayStream, seq: number, text: Rope): void {
     const bytes = text.byteLength + OVERHEAD_BYTES;
-    const taken = this.#takeRoom(bytes);
+    // Whoever was sent away is not to lose by it what would have reached it otherwise.
+    const ofShare = !stream.letGo || bytes <= this.#room.sessionBytes;
+    const taken = ofShare ? this.#takeRoom(bytes) : this.#room.take(bytes);
     // To make room for it the stream itself may have had to go.
     if (taken && !stream.forgotten) {
       const kept = text.byteLength <= SMALL_BYTES ? text.toLatin1() : text;
-      this.#events.push({ stream, seq, text: kept, bytes });
-      this.#bytes += bytes;
+      this.#events.push({ stream, seq, text: kept, bytes, ofShare });
+      if (ofShare) this.#bytes += bytes;
       return;
     }
     if (taken) this.#room.give(bytes);
@@ -190,9 +228,9 @@ export class SessionReplay {
     for (const event of events) if (event.stream === stream) this.#drop(event);
   }
 
-  #drop({ stream, seq, bytes }: KeptEvent): void {
+  #drop({ stream, seq, bytes, ofShare }: KeptEvent): void {
     stream.lostUpTo = seq;
-    this.#bytes -= bytes;
+    if (ofShare) this.#bytes -= bytes;
     this.#room.give(bytes);
   }
 }

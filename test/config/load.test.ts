@@ -47,7 +47,14 @@ test('a file with one path and one URL gets every default', () => {
         },
         tasks: { optional: 'call', ttlMs: 3_600_000, max: 1000, maxPerPrincipal: 32, maxAnonymous: 1000 },
         cache: { ttlMs: {}, staleIfErrorMs: 0 },
-        timeouts: { connectMs: 5000, startMs: 30_000, probeMs: 3000, idleMs: 60_000, totalMs: 600_000 },
+        timeouts: {
+          connectMs: 5000,
+          startMs: 30_000,
+          probeMs: 3000,
+          idleMs: 60_000,
+          totalMs: 600_000,
+          streamMs: 0,
+        },
       },
     ],
     warnings: [expect.stringContaining('no sealKeys')],
@@ -82,7 +89,7 @@ routes:
     questions: { timeout: 2s, roots: ask, maxParked: 6, maxParkedPerPrincipal: 7 }
     tasks: { optional: task, ttl: 2m, max: 8, maxPerPrincipal: 9 }
     cache: { tools/list: 30s, resources/read: "off", staleIfError: 1h }
-    timeouts: { connect: 3s, start: 6s, probe: 4s, idle: 5s, total: 1h }
+    timeouts: { connect: 3s, start: 6s, probe: 4s, idle: 5s, total: 1h, stream: off }
 `);
   expect(config).toEqual({
     listen: {
@@ -135,7 +142,14 @@ routes:
         },
         tasks: { optional: 'task', ttlMs: 120_000, max: 8, maxPerPrincipal: 9, maxAnonymous: 9 },
         cache: { ttlMs: { 'tools/list': 30_000, 'resources/read': 0 }, staleIfErrorMs: 3_600_000 },
-        timeouts: { connectMs: 3000, startMs: 6000, probeMs: 4000, idleMs: 5000, totalMs: 3_600_000 },
+        timeouts: {
+          connectMs: 3000,
+          startMs: 6000,
+          probeMs: 4000,
+          idleMs: 5000,
+          totalMs: 3_600_000,
+          streamMs: 0,
+        },
       },
     ],
     warnings: [],

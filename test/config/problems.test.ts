@@ -147,6 +147,39 @@ describe('an unknown key', () => {
   });
 });
 
+test('a stream is held for a duration, where clients can come back for the rest', () => {
+  const held = (stream: string, replay = '1MiB') =>
+    problemsOf(
+      withLine(`limits: { replay: ${replay} }`).replace(
+        '/mcp" }',
+        `/mcp" }, timeouts: { stream: ${stream} }`,
+      ),
+    );
+  for (const stream of ['50s', 'off', '"off"', '1ms']) expect(held(stream)).toEqual([]);
+  expect(held('off', '0')).toEqual([]);
+  expect(held('50s', '0')).toEqual([
+    'gateway.yaml:2:80: routes[0].timeouts.stream: found "50s", expected off, since limits.replay is 0 and nothing is ' +
+      'kept for clients that come back',
+  ]);
+  for (const stream of ['0', '0s', '50', 'on', '600h', '-1s', 'true'])
+    expect(held(stream)).toEqual([expect.stringMatching(/timeouts.stream: found .*, expected a duration/)]);
+});
+
+test.each([
+  [withLine('limits: { replay: 9GiB }'), 'limits.replay: found "9GiB", expected a size below 4GiB'],
+  [withLine('limits: { replay: none }'), 'limits.replay: found "none", expected a size such as 64KiB'],
+  [
+    'routes: [{ path: /a, backend: { url: "http://b" }, cache: { tools/list: 999h } }]',
+    'cache["tools/list"]: found "999h", expected a duration of at most 24 days',
+  ],
+  [
+    'routes: [{ path: /a, backend: { url: "http://b" }, cache: { staleIfError: never } }]',
+    'cache.staleIfError: found "never", expected a duration such as 500ms, 60s, 10m or 1h, or off',
+  ],
+])('in %j the value that may also be none is no other', (text, problem) => {
+  expect(problemsOf(text)).toEqual([expect.stringContaining(problem)]);
+});
+
 test.each([
   ['stdio', 'give command and args in place of url'],
   ['sse', 'did you mean http-sse?'],

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
-import { until } from '../support/net.js';
+import { sleep, until } from '../support/net.js';
 import { hasPython, PYTHON_NEEDED } from '../support/peers/index.js';
 import { startResumption } from './rig.js';
 
@@ -49,6 +49,30 @@ describe.skipIf(!hasPython).each([
   ['1', 'LL'],
   ['2', 'LM'],
 ] as const)(`the client of Python's SDK %s (%s)${PYTHON_NEEDED}`, (line, cell) => {
+  test('polls as often as it is let go', async () => {
+    const rig = await startResumption(cell, { route: { timeouts: { stream: '100ms' } } });
+    opened.push(rig);
+    const between = await network(rig.gateway.url());
+    const python = join(process.env['ERAGATE_TEST_PYTHON'] ?? '', line, 'bin', 'python');
+    const client = spawn(python, [SCRIPT, between.url], { stdio: ['ignore', 'pipe', 'ignore'] });
+    opened.push({ close: () => client.kill() });
+    let said = '';
+    client.stdout.on('data', (bytes) => {
+      said += bytes;
+    });
+    const ended = once(client, 'exit');
+    const call = await until(() => rig.calls[0], 'the call', 20_000);
+    const steps = Array.from({ length: 30 }, (_, n) => n + 1);
+    for (const n of steps) {
+      call.progress(n);
+      await sleep(150);
+    }
+    expect(between.saw('last-event-id')).toBe(true);
+    call.finish('whole');
+    await ended;
+    expect(said.trim().split(/\r?\n/)).toEqual([...steps.map((n) => `progress ${n}`), 'whole']);
+  }, 60_000);
+
   test('has its result although the connection broke in mid-call', async () => {
     const rig = await startResumption(cell);
     opened.push(rig);

@@ -112,9 +112,100 @@ describe('a stream', () => {
   });
 });
 
-describe('the room', () => {
-  const large = (bytes: number) => message('x'.repeat(bytes));
+const large = (bytes: number) => message('x'.repeat(bytes));
 
+describe('a stream whose reader was let go', () => {
+  test('keeps what is more than the share of a session, in the room of all, and for the same time', () => {
+    const { begin, session, room } = setUp(80_000);
+    const [broken, letGo] = [begin(), begin()];
+    broken.leave();
+    letGo.leave(true);
+    for (const stream of [broken, letGo]) {
+      stream.event(large(30_000));
+      stream.finish();
+    }
+    expect([broken.has(0), letGo.has(0)]).toEqual([false, true]);
+    expect(room.bytes).toBeGreaterThan(30_000);
+    // It does not make the events of others go.
+    const other = begin();
+    for (let i = 0; i < 4; i += 1) other.event(large(1_000));
+    expect([other.has(0), letGo.has(0)]).toEqual([true, true]);
+    vi.advanceTimersByTime(KEEP_MS + 500);
+    expect(session.find(letGo.key)).toBeUndefined();
+    session.close();
+    expect(room.bytes).toBe(0);
+  });
+
+  test('has no more than the room of all, and makes way for those who leave later', () => {
+    const { begin, room } = setUp(80_000);
+    const streams = Array.from({ length: 5 }, () => begin(new SessionReplay(room)));
+    for (const stream of streams) {
+      stream.leave(true);
+      stream.event(large(30_000));
+      expect(room.bytes).toBeLessThanOrEqual(80_000);
+    }
+    expect(streams.map(({ forgotten }) => forgotten)).toEqual([true, true, true, false, false]);
+    const [last] = streams.slice(-1);
+    last?.event(large(90_000));
+    expect(last?.has(0)).toBe(false);
+    expect(room.bytes).toBeLessThanOrEqual(80_000);
+  });
+
+  test('may be left only where it can be taken up again', () => {
+    const { begin, session, room } = setUp();
+    expect([begin().mayBeLeft, begin(session, { primed: false }).mayBeLeft]).toEqual([true, false]);
+    const gone = begin();
+    gone.forget();
+    expect(gone.mayBeLeft).toBe(false);
+    const stream = begin();
+    void room.close(1_000);
+    expect(stream.mayBeLeft).toBe(false);
+  });
+});
+
+describe('a room that is closed', () => {
+  /** Whether it is closed, after all that can happen at once. */
+  const closing = (room: ReplayRoom) => {
+    const state = { over: false };
+    void room.close(5_000).then(() => {
+      state.over = true;
+    });
+    return async () => {
+      await Promise.resolve();
+      await Promise.resolve();
+      await Promise.resolve();
+      return state.over;
+    };
+  };
+
+  test('waits for nobody who was not let go of in the middle of an answer', async () => {
+    const { begin, session, room } = setUp();
+    begin().leave();
+    begin().finish();
+    begin(session, { lasting: true }).leave(true);
+    const back = begin();
+    back.leave(true);
+    back.return();
+    expect(await closing(room)()).toBe(true);
+  });
+
+  test('waits for those who were, until they have their answers or are given up', async () => {
+    const { begin, room } = setUp();
+    const [one, two, three] = [begin(), begin(), begin()];
+    for (const stream of [one, two, three]) stream.leave(true);
+    two.event(message('the end'));
+    two.finish();
+    const over = closing(room);
+    one.return();
+    expect(await over()).toBe(false);
+    two.fetched();
+    expect(await over()).toBe(false);
+    three.forget();
+    expect(await over()).toBe(true);
+  });
+});
+
+describe('the room', () => {
   test('of a session is an eighth: its oldest events make way, and what follows a gap is not given', () => {
     const { begin, session, room } = setUp(80_000);
     const [old, young] = [begin(), begin()];

@@ -36,7 +36,7 @@ export class CallChannel implements Channel {
   }
 
   get reachable(): boolean {
-    return !this.#answer.gone && !this.#answer.away;
+    return !this.#answer.gone && !this.#answer.lost;
   }
 
   letGo(): void {

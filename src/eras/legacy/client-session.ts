@@ -44,6 +44,8 @@ export interface ClientSessionOptions {
   readonly questionMs: number;
   /** Where what clients may miss is kept; undefined where nothing is. */
   readonly replay?: ReplayRoom | undefined;
+  /** How long one connection is held for a client that is told to come back, in milliseconds; as long as it lasts without. */
+  readonly holdMs?: number | undefined;
 }
 
 /** How long after a refused credential another one is waited for: people log in meanwhile. */
@@ -89,7 +91,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
 
   /** Whether something happens on the session, so that it is not idle. */
   get busy(): boolean {
-    return (this.#stream !== undefined && !this.#stream.away) || this.#inFlight !== undefined;
+    return (this.#stream !== undefined && !this.#stream.lost) || this.#inFlight !== undefined;
   }
 
   /** Whether requests are in flight. */
@@ -180,6 +182,11 @@ export class LegacyClientSession implements ClientSession, Recorder {
     return this.#options.replay !== undefined && featuresFor(this.facts.revision).resumableStreams;
   }
 
+  /** How long one connection of an answer is held, where the client knows how to come back for the rest. */
+  get holdMs(): number | undefined {
+    return featuresFor(this.facts.revision).primingEvents ? this.#options.holdMs : undefined;
+  }
+
   /** The events of a stream are kept from its beginning, if its client can come back for them. */
   record(answer: Answer): ReplayStream | undefined {
     const { replay } = this.#options;
@@ -198,8 +205,10 @@ export class LegacyClientSession implements ClientSession, Recorder {
     const stream = id === undefined ? undefined : this.#replay?.find(id.key);
     if (id !== undefined && stream?.has(id.seq)) {
       // Such an answer has the client stop asking, as the standard of event streams has it.
-      if (stream.finished && id.seq === stream.last) answer.endEmpty(204);
-      else answer.resume(stream, id.seq);
+      if (stream.finished && id.seq === stream.last) {
+        stream.fetched();
+        answer.endEmpty(204);
+      } else answer.resume(stream, id.seq);
       return true;
     }
     // Whatever it missed, the session's own stream can only be begun anew.
@@ -215,7 +224,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
     const older = this.#stream;
     if (older?.away === true && older.moveTo(stream)) return;
     this.#stream = stream;
-    if (this.resumable) stream.recordBy(this);
+    if (this.resumable) stream.recordBy(this, this.holdMs);
     stream.openStream();
     older?.endEmpty(200);
     this.affinity?.listen(true);

@@ -124,7 +124,8 @@ export class LegacyInbound implements Inbound {
     const found = this.#finder.find(route, call, 'id' in body ? body.id : undefined);
     const session = found instanceof Promise ? await found : found;
     if (session === undefined) return;
-    if (session.resumable) call.answer.recordBy(session);
+    if (session.resumable)
+      call.answer.recordBy(session, body.type === 'request' ? session.holdMs : undefined);
     if (body.type === 'batch') await this.#batch(route, call, session, body);
     else if (body.type === 'request') {
       await this.#request(route, call, session, body, (...args) => call.answer.end(...args));
