@@ -131,7 +131,11 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   }
 
   onComplete(): void {
-    this.#target.connections.giveBack(this.#connection);
+    const { connections } = this.#target;
+    // A stream that lasts is ended by a server that goes away, which is about to close the connection too.
+    if (this.#request.method === 'GET' && this.#reader?.kind === 'events')
+      connections.discard(this.#connection);
+    else connections.giveBack(this.#connection);
     if (this.#redirected === undefined) {
       this.#close();
       return;

@@ -260,6 +260,33 @@ test('a connection that waited for longer than a balancer may keep it is not tak
   expect(kept.has(later)).toBe(false);
 });
 
+test('the connection of a stream that its server has ended is not taken again: the server is about to go', async () => {
+  const used: { method: string; socket: Loose; end(): void }[] = [];
+  const { gateway } = await start('legacy', {
+    capabilities: { tools: { listChanged: true } },
+    on: {
+      GET: ({ res, stream }: Loose) => {
+        used.push({ method: 'GET', socket: res.socket, end: stream().end });
+        return undefined;
+      },
+      'x/custom': ({ res }: Loose) => {
+        used.push({ method: 'POST', socket: res.socket, end() {} });
+        return { result: {} };
+      },
+    },
+  });
+  const client = await legacy(gateway.url());
+  const listening = await client.listen();
+  await expect.poll(() => used.length).toBe(1);
+  used[0]?.end();
+  // That it asks for another says that it has seen the end of the first.
+  await expect.poll(() => used.length, { timeout: 5_000 }).toBe(2);
+  await client.request('x/custom');
+  expect(used.map(({ method }) => method)).toEqual(['GET', 'GET', 'POST']);
+  expect(used.slice(1).map(({ socket }) => socket)).not.toContain(used[0]?.socket);
+  listening.abort();
+});
+
 test('the gateway keeps the connections of its clients for longer than balancers keep theirs', async () => {
   const backend = await startModernBackend();
   opened.push(backend);
