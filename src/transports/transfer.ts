@@ -213,7 +213,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
   }
 
   #redirect(status: number, location: string | string[] | undefined): void {
-    const target = resolveRedirect(this.#target, this.#request.method, status, location, ++this.#redirects);
+    const target = resolveRedirect(this.#target, this.#request, status, location, ++this.#redirects);
     if (target instanceof TransportError) this.fail(target);
     else this.#redirected = target;
   }
@@ -241,7 +241,7 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
 /** A redirect is followed with method and body kept (307, 308), and never to another origin: credentials go along. */
 function resolveRedirect(
   target: HttpTarget,
-  method: string,
+  { method, path }: Dispatcher.DispatchOptions,
   status: number,
   location: string | string[] | undefined,
   count: number,
@@ -257,7 +257,7 @@ function resolveRedirect(
   if (count > MAX_REDIRECTS) return problem('too many times');
   let url: URL;
   try {
-    url = new URL(location, target.origin + target.path);
+    url = new URL(location, target.origin + path);
   } catch {
     return problem('with an unreadable Location');
   }

@@ -107,6 +107,15 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
     expect(paths(backend).slice(0, 4)).toEqual(['/mcp', '/a', '/b', '/mcp']);
   });
 
+  test('that redirects twice is followed from where the first redirect led', async () => {
+    const { backend, gateway } = await start(era, ({ url }) => {
+      if (url === '/mcp') return '/v2/mcp';
+      return url === '/v2/mcp' ? 'mcp/' : undefined;
+    });
+    for (const answer of await callBoth(gateway)) expect(answer.status).toBe(200);
+    expect(paths(backend).slice(0, 3)).toEqual(['/mcp', '/v2/mcp', '/v2/mcp/']);
+  });
+
   test('that redirects in a circle is given up with a clear error', async () => {
     const { backend, gateway } = await start(era, ({ url }) => (url === '/mcp' ? '/mcp/' : '/mcp'));
     const answer = await modern(gateway.url(), 'tools/list');
