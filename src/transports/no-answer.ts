@@ -1,4 +1,4 @@
-import { badGateway, unreachable } from '../exchange/errors.js';
+import { badGateway, unavailable, unreachable } from '../exchange/errors.js';
 import type { ResponseHeaders } from './response-headers.js';
 import type { RpcReply } from './rpc-call.js';
 
@@ -14,8 +14,14 @@ export function noAnswerError(backend: string, reply: RpcReply): Error {
   if (reply.kind === 'answer') throw new TypeError('the reply has an answer');
   if (reply.status < 400) return badGateway(unanswered(backend, reply.status, reply.headers));
   const said = reply.text.trim().slice(0, 200);
-  return badGateway(`${backend} answered HTTP ${reply.status}${said === '' ? '' : `: ${said}`}`);
+  const what = `${backend} answered HTTP ${reply.status}${said === '' ? '' : `: ${said}`}`;
+  const retryAfter = reply.headers['retry-after'];
+  return reply.status === UNAVAILABLE && typeof retryAfter === 'string'
+    ? unavailable(what, retryAfter)
+    : badGateway(what);
 }
+
+const UNAVAILABLE = 503;
 
 /** A stream may have been cut off on its way; any other body has come whole, and was no response. */
 function unanswered(backend: string, status: number, headers: ResponseHeaders): string {

@@ -333,6 +333,28 @@ describe.each(CELLS)('%s', (cell) => {
   );
 });
 
+describe.each(CELLS)('%s: a backend that is away for a while', (cell) => {
+  test.each(['30', 'Wed, 21 Oct 2026 07:28:00 GMT'])(
+    'has its client told for how long: %s',
+    async (retryAfter) => {
+      const rig = await startCell(cell);
+      try {
+        rig.on(
+          'tools/call',
+          ({ sendText }) => void sendText('busy', 503, { 'retry-after': retryAfter }) as undefined,
+        );
+        const answer = await rig.call(...CALL, { id: 9 });
+        expect(answer.status).toBe(503);
+        expect(answer.headers['retry-after']).toBe(retryAfter);
+        expect(answer.json).toMatchObject({ id: 9, error: { code: -32603 } });
+        expect(answer.json.error.message).toContain('HTTP 503: busy');
+      } finally {
+        await rig.close();
+      }
+    },
+  );
+});
+
 describe('a modern backend that refuses the headers of a call', () => {
   test('is asked once more, with the headers of the list as it is now', async () => {
     const rig = await startCell('LM');
