@@ -8,6 +8,9 @@ const KEEP_ALIVE_MS = 4_000;
 /** What has been of no use for so long holds no socket any more. */
 const FORGOTTEN_AFTER_MS = 2 * KEEP_ALIVE_MS;
 
+/** Of all headers of an answer; whoever is refused for them has been called all the same. */
+const MAX_HEADER_BYTES = 64 * 1024;
+
 /** A place for one request at a time, with a socket that outlives it. */
 export interface Connection {
   readonly client: Client;
@@ -39,6 +42,7 @@ export class Connections {
         // Servers ask for longer; what lies between, a balancer say, may not keep the connection for so long.
         keepAliveMaxTimeout: KEEP_ALIVE_MS,
         connect,
+        maxHeaderSize: MAX_HEADER_BYTES,
         headersTimeout: 0,
         bodyTimeout: 0,
       });
