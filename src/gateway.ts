@@ -20,7 +20,7 @@ import { openMetadata } from './routes/metadata.js';
 import { Route } from './routes/route.js';
 import { backendName, openTransport } from './routes/transport.js';
 import { ExchangeLog } from './telemetry/exchange-log.js';
-import { ReplayRoom } from './transports/replay.js';
+import { ReplayRoom } from './transports/replay-room.js';
 import { ProcessLimit } from './transports/stdio/process-limit.js';
 import type { Transport } from './transports/transport.js';
 import { OWN_INFO } from './version.js';

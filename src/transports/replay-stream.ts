@@ -1,6 +1,7 @@
 import { type Rope, sseEvent } from '../jsonrpc/index.js';
 import type { Answer } from './answer.js';
-import type { ReplayRoom, SessionReplay } from './replay.js';
+import type { SessionReplay } from './replay.js';
+import type { ReplayRoom } from './replay-room.js';
 
 /** When a client is to come back; without it SDK clients wait longer with each attempt, and give up after two. */
 const RETRY_MS = 1_000;

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Ticker } from '../../src/exchange/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';
 import type { Answer } from '../../src/transports/answer.js';
-import { ReplayRoom, SessionReplay } from '../../src/transports/replay.js';
+import { SessionReplay } from '../../src/transports/replay.js';
+import { ReplayRoom } from '../../src/transports/replay-room.js';
 import { type ReplayStream, readEventId } from '../../src/transports/replay-stream.js';
 
 const KEEP_MS = 10_000;
@@ -149,6 +150,21 @@ describe('a stream whose reader was let go', () => {
     last?.event(large(90_000));
     expect(last?.has(0)).toBe(false);
     expect(room.bytes).toBeLessThanOrEqual(80_000);
+  });
+
+  test('makes way for new ones after those that are finished', () => {
+    const { begin, session } = setUp();
+    const [running, answered] = [begin(), begin()];
+    for (const stream of [running, answered]) stream.leave(true);
+    answered.event(message('the end'));
+    answered.finish();
+    for (let i = 0; i < 500; i += 1) {
+      const stream = begin();
+      stream.event(message('the end'));
+      stream.finish();
+    }
+    expect([session.find(running.key), session.find(answered.key)]).toEqual([running, answered]);
+    expect(answered.has(0)).toBe(true);
   });
 
   test('may be left only where it can be taken up again', () => {

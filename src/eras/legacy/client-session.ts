@@ -17,7 +17,8 @@ import type {
 } from '../../exchange/types.js';
 import { type ErrorFrame, type RequestId, type ResultFrame, Rope } from '../../jsonrpc/index.js';
 import type { Answer, Recorder } from '../../transports/answer.js';
-import { type ReplayRoom, SessionReplay } from '../../transports/replay.js';
+import { SessionReplay } from '../../transports/replay.js';
+import type { ReplayRoom } from '../../transports/replay-room.js';
 import { type ReplayStream, readEventId } from '../../transports/replay-stream.js';
 import { neutralClientCapabilities, undeclared } from './client-capabilities.js';
 import { ClientQuestions } from './client-questions.js';
