@@ -121,7 +121,8 @@ export class LegacyInbound implements Inbound {
       );
       return;
     }
-    const found = this.#finder.find(route, call, 'id' in body ? body.id : undefined);
+    // The id of an answer is one of the server's: a refusal that bears it could be taken for the answer to a request.
+    const found = this.#finder.find(route, call, body.type === 'request' ? body.id : undefined);
     const session = found instanceof Promise ? await found : found;
     if (session === undefined) return;
     if (session.resumable)

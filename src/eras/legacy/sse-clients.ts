@@ -94,7 +94,7 @@ export class SseClients implements SseInbound {
     body: Frame | Batch,
   ): Promise<void> {
     const client = sessionId === undefined ? undefined : this.#clients.get(sessionId);
-    const id = 'id' in body ? body.id : undefined;
+    const id = body.type === 'request' ? body.id : undefined;
     const refuse = (status: number, message: string, code: number = CODE.server): void =>
       call.answer.end(status, errorRope(id, code, message));
     if (sessionId === undefined) refuse(400, 'Bad Request: the sessionId of the event stream is missing');
@@ -130,7 +130,7 @@ export class SseClients implements SseInbound {
   async #initialize(route: RouteService, call: MessageCall, client: SseClient, body: Frame): Promise<void> {
     const { answer } = call;
     if (client.token !== undefined || client.shaking) {
-      const id = 'id' in body ? body.id : undefined;
+      const id = body.type === 'request' ? body.id : undefined;
       answer.bind(client.stream, true);
       const message = 'Invalid Request: the session is initialized already';
       answer.end(200, errorRope(id, CODE.invalidRequest, message));

@@ -194,6 +194,26 @@ describe('a request of a legacy client before any handshake', () => {
   });
 });
 
+test.each([
+  ['of no session', undefined],
+  ['of a session that is not there', 'gone'],
+])(
+  'an answer %s is refused under no id: its own is one of the server, and could be one of the client too',
+  async (_what, sessionId) => {
+    const backend = await keep(startLegacyBackend());
+    const gateway = await gatewayTo(backend.url);
+    for (const answer of [{ result: {} }, { error: { code: -32603, message: 'm' } }]) {
+      const headers = { 'mcp-session-id': sessionId };
+      const { status, json } = await send(gateway.url(), {
+        headers,
+        body: { jsonrpc: '2.0', id: 1, ...answer },
+      });
+      expect(status).toBe(sessionId === undefined ? 400 : 404);
+      expect(json).toMatchObject({ id: null, error: { code: expect.any(Number) } });
+    }
+  },
+);
+
 describe('calls that come while the handshake with the backend takes its time', () => {
   test('wait for it, and share it', async () => {
     const backend = await keep(
