@@ -407,3 +407,64 @@ describe('whoever comes to the wrong place', () => {
     expect((await send(`${gateway.url()}/messages`, { body: {} })).status).toBe(404);
   });
 });
+
+test('messages that overtake the answer to the handshake wait for it', async () => {
+  let proceed = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    proceed = resolve;
+  });
+  const result = { ...PARAMS, serverInfo: { name: 's', version: '1' } };
+  const backend = () =>
+    startLegacyBackend({
+      on: {
+        initialize: async () => {
+          await held;
+          return { result };
+        },
+      },
+    });
+  const { gateway, backend: server } = await start({ backend });
+  const { stream, post } = await openSse(gateway);
+  const handshake = post({ jsonrpc: '2.0', id: 0, method: 'initialize', params: PARAMS });
+  await until(() => server.received('initialize').length > 0, 'the handshake');
+  const messages = [
+    { method: 'notifications/initialized' },
+    { id: 1, method: 'tools/list' },
+    { id: 2, method: 'tools/call', params: { name: 'echo' } },
+    { id: 3, method: 'ping' },
+  ];
+  const taken = [handshake, ...messages.map((message) => post({ jsonrpc: '2.0', ...message }))];
+  // A sign of life is given all the same.
+  expect((await stream.next()).json).toEqual({ jsonrpc: '2.0', id: 3, result: {} });
+  proceed();
+  for (const answer of await Promise.all(taken)) expect(answer.status).toBe(202);
+  const events = [await stream.next(), await stream.next(), await stream.next()];
+  expect(events[0]?.json).toMatchObject({ id: 0, result });
+  for (const { json } of events) expect(json).toHaveProperty('result');
+});
+
+test('messages that overtake the answer to a handshake that fails are refused', async () => {
+  let proceed = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    proceed = resolve;
+  });
+  const backend = () =>
+    startLegacyBackend({
+      on: {
+        initialize: async () => {
+          await held;
+          return { error: { code: -32603, message: 'no' } };
+        },
+      },
+    });
+  const { gateway, backend: server } = await start({ backend });
+  const { stream, post } = await openSse(gateway);
+  const handshake = post({ jsonrpc: '2.0', id: 0, method: 'initialize', params: PARAMS });
+  await until(() => server.received('initialize').length > 0, 'the handshake');
+  expect((await post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(202);
+  proceed();
+  expect((await handshake).status).toBe(202);
+  const [first, second] = [await stream.next(), await stream.next()];
+  expect(first.json).toMatchObject({ id: 0, error: { code: -32603 } });
+  expect(second.json).toMatchObject({ id: 1, error: { code: -32600 } });
+});

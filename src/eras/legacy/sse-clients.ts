@@ -29,7 +29,8 @@ interface SseClient {
   readonly patience: NodeJS.Timeout;
   /** Of the session behind it; undefined until the handshake is done. */
   token: string | undefined;
-  shaking: boolean;
+  /** A handshake is under way; resolves when it is over, however it ended. */
+  shaking: Promise<void> | undefined;
   listening: boolean;
   /** Requests in flight. */
   readonly answers: Map<RequestId, SseMessageAnswer>;
@@ -76,7 +77,7 @@ export class SseClients implements SseInbound {
       stream: answer,
       patience: setTimeout(() => answer.endEmpty(200), STRANGER_MS).unref(),
       token: undefined,
-      shaking: false,
+      shaking: undefined,
       listening: false,
       answers: new Map(),
     };
@@ -104,8 +105,14 @@ export class SseClients implements SseInbound {
       refuse(503, 'too much on the event stream has not been read yet');
     } else if (body.type === 'request' && body.method === 'initialize') {
       await this.#initialize(route, call, client, body);
-    } else if (client.token === undefined) answerStranger(call, client, body);
-    else await this.#pass(route, call, client, client.token, body);
+    } else {
+      if (client.shaking !== undefined && !isForStrangers(body)) {
+        call.answer.bind(client.stream, body.type === 'request' || body.type === 'batch');
+        await client.shaking;
+      }
+      if (client.token === undefined) answerStranger(call, client, body);
+      else await this.#pass(route, call, client, client.token, body);
+    }
   }
 
   async close(): Promise<void> {
@@ -129,24 +136,25 @@ export class SseClients implements SseInbound {
 
   async #initialize(route: RouteService, call: MessageCall, client: SseClient, body: Frame): Promise<void> {
     const { answer } = call;
-    if (client.token !== undefined || client.shaking) {
+    if (client.token !== undefined || client.shaking !== undefined) {
       const id = body.type === 'request' ? body.id : undefined;
       answer.bind(client.stream, true);
       const message = 'Invalid Request: the session is initialized already';
       answer.end(200, errorRope(id, CODE.invalidRequest, message));
       return;
     }
-    client.shaking = true;
     answer.bind(client.stream, true, (token) => {
       client.token = token;
       clearTimeout(client.patience);
       this.#strangers.delete(client);
     });
-    try {
-      await this.#inbound.post(route, withoutVersion(call), body);
-    } finally {
-      client.shaking = false;
-    }
+    const handshake = this.#inbound.post(route, withoutVersion(call), body);
+    client.shaking = handshake
+      .catch(() => {})
+      .then(() => {
+        client.shaking = undefined;
+      });
+    await handshake;
   }
 
   /** A message on a session. */
@@ -194,6 +202,11 @@ export class SseClients implements SseInbound {
     const session = client.token === undefined ? undefined : this.#sessions.peek(client.token);
     if (session !== undefined) void this.#sessions.end(session);
   }
+}
+
+/** Whether a message need not wait for a handshake that is under way. */
+function isForStrangers(body: Frame | Batch): boolean {
+  return body.type === 'request' && (body.method === 'ping' || body.method === 'server/discover');
 }
 
 /**
