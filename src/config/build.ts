@@ -38,6 +38,15 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
   });
 }
 
+/** What happens to the credentials of callers where the file does not say. */
+function authorizationOf({ command, headers, authorization }: RawRoute['backend']): 'forward' | 'drop' {
+  // There is no header that could carry it, and nobody who would verify it.
+  if (command !== undefined) return 'drop';
+  // A server that knows the gateway by a credential is not to see those that are for the gateway.
+  const hasOwn = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
+  return authorization ?? (hasOwn ? 'drop' : 'forward');
+}
+
 function buildRoute(raw: RawRoute): RouteConfig {
   const { path, legacySse, backend, sessions, questions, tasks, cache, timeouts } = raw;
   return {
@@ -52,8 +61,7 @@ function buildRoute(raw: RawRoute): RouteConfig {
       ...(backend.messagesUrl !== undefined && { messagesUrl: backend.messagesUrl }),
       headers: sentHeaders(backend.headers),
       ...(backend.hostHeader !== undefined && { hostHeader: backend.hostHeader }),
-      // There is no header that could carry it, and nobody who would verify it.
-      authorization: backend.command === undefined ? backend.authorization : 'drop',
+      authorization: authorizationOf(backend),
     },
     sessions: {
       isolation: sessions.isolation,

@@ -34,7 +34,8 @@ export interface RawConfig {
 export interface RawRoute {
   path: string;
   legacySse: boolean;
-  backend: Omit<BackendConfig, 'command'> & {
+  backend: Omit<BackendConfig, 'command' | 'authorization'> & {
+    authorization?: BackendConfig['authorization'];
     command?: string;
     args?: string[];
     env?: Record<string, string>;

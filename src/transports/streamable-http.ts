@@ -1,5 +1,6 @@
 import type { Rope } from '../jsonrpc/index.js';
 import { Connections } from './connections.js';
+import { withFixed } from './fixed-headers.js';
 import type { HttpLimits, HttpTarget } from './http-target.js';
 import { Transfer } from './transfer.js';
 import type { AnswerSink, Transport } from './transport.js';
@@ -63,8 +64,8 @@ export class StreamableHttpTransport implements Transport, HttpTarget {
     sink: AnswerSink,
   ): Transfer {
     const large = body !== undefined && body.byteLength > SINGLE_BUFFER_UP_TO;
-    const whole = large ? this.#headers.concat('content-length', String(body.byteLength)) : this.#headers;
-    let all = whole.length === 0 ? headers : headers.concat(whole);
+    let all = withFixed(headers, this.#headers);
+    if (large) all = all.concat('content-length', String(body.byteLength));
     if (this.#streamFirst) all = streamFirst(all);
     const outgoing = body === undefined ? null : large ? body.pieces : body.toBuffer();
     const transfer = new Transfer(this, method, all, outgoing, sink);

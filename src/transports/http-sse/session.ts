@@ -11,6 +11,7 @@ import {
 import type { CatchUp } from '../catch-up.js';
 import { CookieJar } from '../cookies.js';
 import { TransportError } from '../errors.js';
+import { withFixed } from '../fixed-headers.js';
 import type { HttpTarget } from '../http-target.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { AnswerSink, Transmission } from '../transport.js';
@@ -88,7 +89,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
     this.handshake = new StreamCall(this, initialize.id, sink, { 'mcp-session-id': this.id });
     this.#opening = initialize.body;
     this.#firstHeaders = headers;
-    const getHeaders = [...streamHeaders(headers), ...options.getHeaders];
+    const getHeaders = withFixed(streamHeaders(headers), options.getHeaders);
     this.#stream = new SseStream(options.stream, getHeaders, options.endpointMs, this);
     this.#laggards = new Laggards(
       (catchUp) => this.#stream.waitFor(catchUp),
@@ -191,9 +192,9 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   }
 
   #send(call: StreamCall, headers: readonly string[], body: Buffer): void {
-    const all = [...messageHeaders(headers), ...this.#options.postHeaders];
+    let all = withFixed(messageHeaders(headers), this.#options.postHeaders);
     const cookies = this.#cookies.header;
-    if (cookies !== undefined) all.push('cookie', cookies);
+    if (cookies !== undefined) all = all.concat('cookie', cookies);
     call.post(this.#endpoint as HttpTarget, all, body);
   }
 

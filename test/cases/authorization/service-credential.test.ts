@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { startSseBackend, TOOLS } from '../../http-sse/scripted.js';
 import { type Backend, startBackend } from '../../support/backend.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { legacy, modern } from '../../support/raw.js';
 
 const open: { close(): unknown }[] = [];
@@ -49,5 +51,49 @@ describe.each(['legacy', 'modern'] as const)('a %s server that refuses the crede
       expect(answer.json.error.message).toContain('Token expired');
       for (const { headers } of backend.requests) expect(headers.authorization).toBe('Bearer service');
     });
+  });
+});
+
+describe.each([
+  ['a legacy server', () => startLegacyBackend()],
+  ['a modern server', () => startModernBackend()],
+  ['a server on HTTP+SSE', () => startSseBackend({ results: { 'tools/list': TOOLS } })],
+] as const)('%s that knows the gateway by a credential', (_name, begin) => {
+  async function shown(authorization?: 'forward'): Promise<{ own: unknown[]; none: unknown[] }> {
+    const backend = await begin();
+    open.push(backend);
+    const gateway = await startGateway({
+      '/mcp': {
+        backend: {
+          url: backend.url,
+          headers: { Authorization: 'Bearer service' },
+          ...(authorization && { authorization }),
+        },
+      },
+    });
+    open.push(gateway);
+    const asked = async (options: typeof OWN | undefined): Promise<unknown[]> => {
+      const before = backend.requests.length;
+      await modern(gateway.url(), 'tools/list', {}, options);
+      const session = await legacy(gateway.url(), options);
+      await session.request('tools/list');
+      await session.delete();
+      const seen = backend.requests
+        .slice(before)
+        .filter(({ json }) => json?.method === 'tools/list')
+        .map(({ rawHeaders }) =>
+          rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'authorization'),
+        );
+      return [...new Set(seen.map((values) => values.join(' and ')))];
+    };
+    return { none: await asked(undefined), own: await asked(OWN) };
+  }
+
+  test('is shown no other, unless the route says so', async () => {
+    expect(await shown()).toEqual({ none: ['Bearer service'], own: ['Bearer service'] });
+  });
+
+  test('is shown the one of the caller in its place, and never both, where the route says so', async () => {
+    expect(await shown('forward')).toEqual({ none: ['Bearer service'], own: ['Bearer caller'] });
   });
 });
