@@ -1,6 +1,6 @@
 import type { ServerDescription } from '../../exchange/outbound.js';
 import type { Revision } from '../../exchange/types.js';
-import { Rope, scanJson, writeObject } from '../../jsonrpc/index.js';
+import { getMember, Rope, scanJson, writeObject } from '../../jsonrpc/index.js';
 import { lowerCapabilities } from './lowering.js';
 import { featuresFor } from './revisions.js';
 import { legacyTaskCapabilities } from './task-codec.js';
@@ -9,17 +9,20 @@ const UNNAMED_SERVER = '{"name":"unknown","version":"0"}';
 
 /**
  * The result of `initialize`: from a legacy backend what it answered itself, but for the revision, which is the one
- * that the client asked for, and for capabilities that no client could read; from another, what it says of itself.
+ * that the client asked for, and for members that no client could read; from another, what it says of itself.
  */
 export function initializeResult(description: ServerDescription, revision: Revision): Buffer {
   const out = new Rope();
   if (description.era === 'legacy') {
     const bytes = description.result;
-    const edits = new Map([
+    const node = scanJson(bytes, 1);
+    const edits = new Map<string, string | undefined>([
       ['protocolVersion', JSON.stringify(revision)],
       ['capabilities', lowerCapabilities(description.capabilities, featuresFor(revision))],
     ]);
-    writeObject(out, bytes, scanJson(bytes, 1), edits);
+    if (getMember(bytes, node, 'serverInfo')?.kind !== 'object') edits.set('serverInfo', UNNAMED_SERVER);
+    if (getMember(bytes, node, 'instructions')?.kind !== 'string') edits.set('instructions', undefined);
+    writeObject(out, bytes, node, edits);
     return out.toBuffer();
   }
   const { capabilities, serverInfo, instructions } = description;

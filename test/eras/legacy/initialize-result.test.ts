@@ -41,3 +41,22 @@ test('a legacy server introduces itself in its own words, in the revision that w
     result.replace('2024-11-05', '2025-11-25'),
   );
 });
+
+test.each([
+  ['{"protocolVersion":"2025-11-25","capabilities":{}}', ''],
+  ['{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":"s","instructions":7}', ''],
+  [
+    '{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":null,"instructions":null,"x":1.0}',
+    ',"x":1.0',
+  ],
+])('what clients would refuse the handshake for is made good: %s', (result, rest) => {
+  const introduced = JSON.parse(
+    initializeResult(modern({ era: 'legacy', result: Buffer.from(result) }), '2025-11-25').toString(),
+  );
+  expect(introduced).toEqual({
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    serverInfo: { name: 'unknown', version: '0' },
+    ...JSON.parse(`{${rest.slice(1)}}`),
+  });
+});
