@@ -14,17 +14,13 @@ import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../
 import type { CatchUp } from '../../transports/catch-up.js';
 import type { BackendSession, SessionListener, SessionWatcher } from './backend-session.js';
 import { promisesOf } from './changes.js';
+import { accepts } from './credentials.js';
 import { type Answering, answerServer } from './server-questions.js';
 import type { SetUp } from './set-up.js';
 
 interface Opener {
   open(caller: Caller): Promise<BackendSession>;
   restore(sealed: SealedBackendSession): BackendSession;
-  /**
-   * Whether the backend takes these credentials on this session; false where it does not know the session.
-   * @throws ExchangeError when it refuses them, or cannot be asked
-   */
-  accepts(session: BackendSession, forwarded: ForwardedHeaders): Promise<boolean>;
   readonly setUp: SetUp;
   /** Told of every change that the client is told of. */
   readonly onChange: (frame: NotificationFrame) => void;
@@ -117,7 +113,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
    */
   async authenticate(caller: Caller): Promise<void> {
     const session = this.#session ?? this.#restore();
-    if (session !== undefined && (await this.#opener.accepts(session, caller.forwarded))) {
+    if (session !== undefined && (await accepts(session, caller.forwarded))) {
       this.touch(caller);
       if (this.#session === undefined) this.#keep(session);
       return;

@@ -305,13 +305,19 @@ export class BackendSession {
     this.#cookies = header === undefined ? undefined : new CookieJar(header);
   }
 
+  /** A request of the gateway's own, which may take as long as a handshake. */
+  async ask(method: string, params: Rope | undefined, forwarded: ForwardedHeaders): Promise<RpcReply> {
+    const { handshakeMs } = this.backend;
+    const { rpc, done } = this.request(method, () => params, forwarded, SILENT);
+    const expire = (): void => rpc.abort(`no answer to ${method} within ${handshakeMs} ms`);
+    const timer = setTimeout(expire, handshakeMs).unref();
+    return done.finally(() => clearTimeout(timer));
+  }
+
   /** Finds out whether the backend still knows the session, which is dropped if it does not (basic/utilities/ping). */
   async check(forwarded: ForwardedHeaders): Promise<void> {
-    const { handshakeMs, losses } = this.backend;
-    const { rpc, done } = this.request('ping', () => undefined, forwarded, SILENT);
-    const timer = setTimeout(() => rpc.abort('no answer to ping'), handshakeMs).unref();
-    const reply = await done.finally(() => clearTimeout(timer));
-    if (losses.saysLost(reply, this.id)) this.drop();
+    const reply = await this.ask('ping', undefined, forwarded);
+    if (this.backend.losses.saysLost(reply, this.id)) this.drop();
   }
 
   /** The backend does not know the session any more: nothing is asked of it again, and it need not be ended. */

@@ -1,47 +1,28 @@
 import { abortable } from '../../exchange/abortable.js';
 import { mayBeAsked } from '../../exchange/asking.js';
-import { CACHEABLE } from '../../exchange/cache-key.js';
 import { type Change, type ChangeFilter, changeOf, LIST_CHANGES } from '../../exchange/changes.js';
-import { badGateway, CODE } from '../../exchange/errors.js';
+import { badGateway } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { Subscriber, Subscription } from '../../exchange/hub.js';
 import type { Outbound, ServerDescription } from '../../exchange/outbound.js';
-import { OtherSide, WrongEra } from '../../exchange/outbound.js';
-import { backendError, type ErrorOutcome, type Outcome, type ResultOutcome } from '../../exchange/outcome.js';
+import type { Outcome } from '../../exchange/outcome.js';
 import { Patience } from '../../exchange/patience.js';
-import { insistsOnTask } from '../../exchange/tasks.js';
-import type {
-  Caller,
-  ClientSession,
-  ForwardedHeaders,
-  LogLevel,
-  Revision,
-  SealedBackendSession,
-} from '../../exchange/types.js';
-import { isLogLevel, LOG_LEVELS } from '../../exchange/types.js';
-import {
-  type ErrorFrame,
-  getMember,
-  type NotificationFrame,
-  type ResultFrame,
-  type Rope,
-  scanJson,
-  stringOf,
-} from '../../jsonrpc/index.js';
-import { noAnswerError } from '../../transports/no-answer.js';
-import { type RpcReply, SILENT } from '../../transports/rpc-call.js';
+import type { Caller, ClientSession, Revision, SealedBackendSession } from '../../exchange/types.js';
+import { isLogLevel } from '../../exchange/types.js';
+import { getMember, type NotificationFrame, scanJson, stringOf } from '../../jsonrpc/index.js';
+import type { RpcReply } from '../../transports/rpc-call.js';
 import { ClientAffinity } from './affinity.js';
 import type { LegacyBackend } from './backend.js';
 import { BackendSession } from './backend-session.js';
 import { LegacyCall } from './call.js';
 import { promisesOf } from './changes.js';
-import { neutralResult, withoutPromises } from './codec.js';
-import { freshnessOf } from './freshness.js';
+import { withoutPromises } from './codec.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
+import { LogLevels } from './log-levels.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
 import { type Lease, type PoolOptions, Waiter } from './pool.js';
 import { PooledSessions } from './pooled-sessions.js';
+import { outcomeOf, refusedHandshake } from './replies.js';
 import { Roots, type RootsPolicy } from './roots.js';
 import { SetUp } from './set-up.js';
 import { neutralTaskCapabilities } from './task-codec.js';
@@ -62,11 +43,6 @@ export interface LegacyOutboundOptions extends PoolOptions {
   readonly onChange: (change: Change) => void;
 }
 
-/** Codes of a 4xx that prove that the backend is of the other era, and did not carry out the request. */
-const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);
-/** Codes of a 4xx that servers of the other era use to the same end, and any server for what they say. */
-const AMBIGUOUS_CODES: ReadonlySet<number> = new Set([CODE.invalidParams, CODE.methodNotFound]);
-
 /** The legacy era toward backends: handshakes, sessions, and the calls on them. */
 export class LegacyOutbound implements Outbound {
   readonly era = 'legacy';
@@ -76,7 +52,7 @@ export class LegacyOutbound implements Outbound {
   readonly setUp = new SetUp();
   readonly #roots: Roots;
   readonly #tasks: LegacyTasks;
-  readonly #levels = new WeakMap<BackendSession, LogLevel>();
+  readonly #levels = new LogLevels(this.setUp);
   readonly #patience: Patience;
 
   constructor(backend: LegacyBackend, options: LegacyOutboundOptions) {
@@ -173,28 +149,6 @@ export class LegacyOutbound implements Outbound {
     return session;
   }
 
-  /** Tries credentials on a session with `ping`, which every server answers (basic/utilities/ping). */
-  async accepts(session: BackendSession, forwarded: ForwardedHeaders): Promise<boolean> {
-    const { name, handshakeMs } = this.#backend;
-    const { rpc, done } = session.request('ping', () => undefined, forwarded, SILENT);
-    const timer = setTimeout(() => rpc.abort(`no answer to ping within ${handshakeMs} ms`), handshakeMs);
-    const reply = await done.finally(() => clearTimeout(timer));
-    if (reply.kind === 'failed') throw noAnswerError(name, reply);
-    const said =
-      reply.kind === 'no-answer' ? reply.text : reply.frame.type === 'error' ? reply.frame.message : '';
-    const forClient = refusalForClient(reply.status, reply.headers, said);
-    if (forClient !== undefined) throw forClient;
-    if (this.#backend.losses.saysLost(reply, session.id)) {
-      session.drop();
-      return false;
-    }
-    if (reply.status >= 500) throw badGateway(`${name} answered HTTP ${reply.status}: ${said.slice(0, 200)}`);
-    if (reply.kind === 'answer' && reply.frame.type === 'error' && reply.status >= 400) {
-      rejectWrongEra(name, session, reply.frame, backendError(reply.frame, reply.status, 'none'));
-    }
-    return true;
-  }
-
   /** A call of a client with a session: on the one backend session that belongs to it. */
   #callOwn(exchange: Exchange, client: ClientSession): Promise<Outcome> {
     const affinity = this.#affinity(client, exchange.caller);
@@ -218,7 +172,7 @@ export class LegacyOutbound implements Outbound {
         continue;
       }
       if (reply.kind === 'answer' && reply.frame.type === 'result') rememberSetUp(affinity, exchange);
-      return this.#outcome(exchange, session, reply);
+      return outcomeOf(exchange, session, reply, this.#options.ttlMs);
     }
   }
 
@@ -235,7 +189,7 @@ export class LegacyOutbound implements Outbound {
       let kept = false;
       try {
         if (exchange.caller.logLevel !== undefined)
-          await abortable(exchange, this.#raiseLevel(session, exchange.caller.logLevel, exchange.caller));
+          await abortable(exchange, this.#levels.raise(session, exchange.caller.logLevel, exchange.caller));
         if (lease.use !== 'shared') {
           await session.feedSettled();
           session.holder = call;
@@ -247,11 +201,11 @@ export class LegacyOutbound implements Outbound {
           kept = done.kept;
           if (done.outcome !== undefined) return done.outcome;
           if (this.#mayRepeat(done.reply, session, attempt)) continue;
-          return this.#outcome(exchange, session, done.reply);
+          return outcomeOf(exchange, session, done.reply, this.#options.ttlMs);
         }
         const reply = await call.run();
         if (this.#mayRepeat(reply, session, attempt)) continue;
-        return this.#outcome(exchange, session, reply);
+        return outcomeOf(exchange, session, reply, this.#options.ttlMs);
       } finally {
         exchange.onParked = undefined;
         if (!kept) {
@@ -287,26 +241,6 @@ export class LegacyOutbound implements Outbound {
     return false;
   }
 
-  #outcome(exchange: Exchange, session: BackendSession, reply: RpcReply): Outcome {
-    if (reply.kind !== 'answer') {
-      if (reply.kind === 'no-answer') {
-        const forClient = refusalForClient(reply.status, reply.headers, reply.text);
-        if (forClient !== undefined) throw forClient;
-      }
-      throw noAnswerError(this.#backend.name, reply);
-    }
-    const { frame } = reply;
-    if (frame.type === 'result') return resultOutcome(exchange, session, frame, this.#options.ttlMs);
-    const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'none');
-    const forClient = refusalForClient(reply.status, reply.headers, frame.message, outcome);
-    if (forClient !== undefined) throw forClient;
-    // Servers that speak both eras may have tasks in the other one alone.
-    if (insistsOnTask(frame)) throw new OtherSide(outcome);
-    if (reply.status >= 400 && reply.status < 500)
-      rejectWrongEra(this.#backend.name, session, frame, outcome);
-    return outcome;
-  }
-
   #affinity(client: ClientSession, caller: Caller): ClientAffinity {
     if (client.affinity instanceof ClientAffinity) {
       client.affinity.touch(caller);
@@ -327,26 +261,8 @@ export class LegacyOutbound implements Outbound {
       return await this.#patience.wait(() => openSession(this.#backend, params));
     } catch (error) {
       if (!(error instanceof HandshakeRefused)) throw error;
-      const { reply } = error;
-      if (reply.kind !== 'failed') {
-        const said = reply.kind === 'answer' ? (reply.frame as ErrorFrame).message : reply.text;
-        const forClient = refusalForClient(reply.status, reply.headers, said);
-        if (forClient !== undefined) throw forClient;
-      }
-      const isProof = reply.kind === 'answer' && MODERN_CODES.has((reply.frame as ErrorFrame).code);
-      throw new WrongEra(error.message, undefined, isProof);
+      throw refusedHandshake(error);
     }
-  }
-
-  /** Log messages are asked for per session; a shared one gets the most talkative level that any call asked for. */
-  async #raiseLevel(session: BackendSession, logLevel: LogLevel, caller: Caller): Promise<void> {
-    if (!session.info.capabilities.includes('"logging"')) return;
-    const current = this.#levels.get(session);
-    if (current !== undefined && LOG_LEVELS.indexOf(current) <= LOG_LEVELS.indexOf(logLevel)) return;
-    this.#levels.set(session, logLevel);
-    // The call goes on without log messages; what is wrong with the session it will find out itself.
-    const asked = this.setUp.ask(session, 'logging/setLevel', { level: logLevel }, caller.forwarded);
-    await asked.catch(() => this.#levels.delete(session));
   }
 }
 
@@ -377,28 +293,6 @@ function restoredInfo(revision: Revision): InitializeInfo {
   return { revision, settled: true, bytes, result, ...told };
 }
 
-/** @throws WrongEra where a refusal means, or may mean, that the backend speaks the other era by now */
-function rejectWrongEra(
-  name: string,
-  session: BackendSession,
-  frame: ErrorFrame,
-  outcome: ErrorOutcome,
-): void {
-  const certain = isModernRefusal(frame);
-  if (!certain && !AMBIGUOUS_CODES.has(frame.code)) return;
-  if (certain) session.drop();
-  throw new WrongEra(
-    `${name} answered ${frame.code} ${frame.message} to a legacy request`,
-    certain ? undefined : outcome,
-  );
-}
-
-/** A modern server's complaint of headers, version, or of a request without its envelope. */
-function isModernRefusal({ code, message }: ErrorFrame): boolean {
-  if (MODERN_CODES.has(code)) return true;
-  return code === CODE.invalidParams && /_meta|envelope|io\.modelcontextprotocol/.test(message);
-}
-
 /** Whether a server promises to tell of anything. */
 function promisesAny({ info }: BackendSession): boolean {
   const { lists, subscribe } = promisesOf(info.capabilities);
@@ -416,27 +310,5 @@ function describe(session: BackendSession, sameEra: boolean): ServerDescription 
     ttlMs: 0,
     sessions: session.id !== undefined && info.settled,
     result: info.bytes.subarray(info.result.start, info.result.end),
-  };
-}
-
-function resultOutcome(
-  exchange: Exchange,
-  session: BackendSession,
-  frame: ResultFrame,
-  ttlMs: Readonly<Record<string, number>>,
-): ResultOutcome {
-  const { method } = exchange.request;
-  const sameEra = exchange.caller.era === 'legacy';
-  const edits = new Map<string, Rope | string | undefined>();
-  if (!sameEra) neutralResult(method, frame.bytes, frame.result, edits);
-  return {
-    type: 'result',
-    bytes: frame.bytes,
-    node: frame.result,
-    edits,
-    dress: sameEra ? 'legacy' : 'none',
-    serverInfo: session.info.serverInfo,
-    frameId: undefined,
-    freshness: CACHEABLE.has(method) ? freshnessOf(method, session, ttlMs) : undefined,
   };
 }

@@ -1,10 +1,9 @@
 import { badGateway } from '../../exchange/errors.js';
-import { refusalForClient } from '../../exchange/http-refusal.js';
 import type { ForwardedHeaders } from '../../exchange/types.js';
 import { Rope } from '../../jsonrpc/index.js';
 import { noAnswerError } from '../../transports/no-answer.js';
-import { type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import type { BackendSession } from './backend-session.js';
+import { challengeIn } from './replies.js';
 
 /** Requests under way at a time: after a restart there may be thousands of resources to subscribe to. */
 const MAX_AT_ONCE = 16;
@@ -23,20 +22,14 @@ export class SetUp {
     params: Readonly<Record<string, string>>,
     forwarded: ForwardedHeaders,
   ): Promise<boolean> {
-    const { name, handshakeMs, losses } = session.backend;
-    const text = new Rope().push(JSON.stringify(params));
-    const { rpc, done } = session.request(method, () => text, forwarded, SILENT);
-    const timer = setTimeout(
-      () => rpc.abort(`no answer to ${method} within ${handshakeMs} ms`),
-      handshakeMs,
-    ).unref();
-    const reply = await done.finally(() => clearTimeout(timer));
+    const { name, losses } = session.backend;
+    const reply = await session.ask(method, new Rope().push(JSON.stringify(params)), forwarded);
     if (losses.saysLost(reply, session.id)) {
       session.drop();
       throw badGateway(`${name} does not know the session any more`);
     }
     if (reply.kind === 'failed') throw noAnswerError(name, reply);
-    const forClient = refusalForClient(reply.status, reply.headers, refusalText(reply));
+    const forClient = challengeIn(reply);
     if (forClient !== undefined) throw forClient;
     if (reply.kind === 'no-answer') throw noAnswerError(name, reply);
     return reply.frame.type === 'result';
@@ -68,9 +61,4 @@ export class SetUp {
     };
     await Promise.all(Array.from({ length: MAX_AT_ONCE }, work));
   }
-}
-
-function refusalText(reply: Exclude<RpcReply, { kind: 'failed' }>): string {
-  if (reply.kind === 'no-answer') return reply.text;
-  return reply.frame.type === 'error' ? reply.frame.message : '';
 }
