@@ -13,6 +13,9 @@ import { OwnNames } from './own-names.js';
 
 export const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
+/** The server would say something else at another time. */
+const BUSY: ReadonlySet<number> = new Set([408, 425, 429]);
+
 /** Documents in use have a few hundred bytes. */
 const MAX_BYTES = 256 * 1024;
 
@@ -87,7 +90,7 @@ export class BackendMetadata {
       if (place === undefined || tried.has(place)) return undefined;
       tried.add(place);
       const { status, body } = await this.#get(place);
-      if (status >= 500) throw new MetadataUnavailable(`HTTP ${status}`);
+      if (status >= 500 || BUSY.has(status)) throw new MetadataUnavailable(`HTTP ${status}`);
       return status === 200 ? readDocument(body) : undefined;
     };
     return (

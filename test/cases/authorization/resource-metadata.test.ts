@@ -1,5 +1,7 @@
+import type { ServerResponse } from 'node:http';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type Backend, startBackend } from '../../support/backend.js';
+import { type Backend, type BackendExchange, startBackend } from '../../support/backend.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import type { Loose } from '../../support/net.js';
 import { type HeaderList, modern, send } from '../../support/raw.js';
@@ -61,6 +63,9 @@ const ofBackend = (path: string) => (origin: string) => ({
   authorization_servers: [ISSUER],
   scopes_supported: ['mcp:read'],
 });
+
+const pack = (res: ServerResponse, encoding: string, body: Buffer) =>
+  void res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding }).end(body);
 
 describe('the metadata of a route', () => {
   test('is what the backend says of itself, in the name by which the client knows it', async () => {
@@ -235,11 +240,55 @@ describe('a route has no metadata', () => {
 
 test.each<[string, Guarded['documents']]>([
   ['fails', { [`${WELL_KNOWN}/mcp`]: 500 }],
+  ['is asked too often', { [`${WELL_KNOWN}/mcp`]: 429 }],
   ['sends without end', { [`${WELL_KNOWN}/mcp`]: { resource: 'x'.repeat(300 * 1024) } }],
 ])('a backend that %s is not taken for one without metadata', async (_how, documents) => {
   const backend = await guarded({ documents: documents ?? {} });
   const gateway = await gatewayTo({ '/mcp': backend.url });
   expect((await get(gateway, `${WELL_KNOWN}/mcp`)).status).toBe(502);
+});
+
+test.each<[string, (exchange: BackendExchange, document: string) => void]>([
+  ['compressed with gzip', ({ res }, text) => pack(res, 'gzip', gzipSync(text))],
+  ['compressed with br', ({ res }, text) => pack(res, 'br', brotliCompressSync(text))],
+  [
+    'at the same path with a slash',
+    ({ url, res, sendJson }, text) =>
+      url.endsWith('/') ? sendJson(text) : void res.writeHead(301, { location: `${url}/` }).end(),
+  ],
+  [
+    'at another path of the backend, by some detours',
+    ({ url, res, sendJson }, text) =>
+      url.endsWith('x')
+        ? sendJson(text)
+        : void res.writeHead(307, { location: url.endsWith('/a') ? 'x' : `${WELL_KNOWN}/a` }).end(),
+  ],
+])('metadata is found %s', async (_where, answer) => {
+  const backend = keep(
+    await startBackend((exchange) => {
+      if (!exchange.url.startsWith(WELL_KNOWN)) exchange.sendText('no', 404);
+      else answer(exchange, JSON.stringify(ofBackend('/mcp')(`http://127.0.0.1:${backend.port}`)));
+    }),
+  );
+  const gateway = await gatewayTo({ '/mcp': backend.url });
+  const { status, json, headers } = await get(gateway, `${WELL_KNOWN}/mcp`);
+  expect([status, json?.resource]).toEqual([200, gateway.url('/mcp')]);
+  expect(headers['content-encoding']).toBeUndefined();
+});
+
+test('a redirect of the metadata to another origin is not followed, nor one in circles', async () => {
+  const other = keep(await startBackend(({ sendJson }) => sendJson(ofBackend('/mcp')('http://127.0.0.1'))));
+  for (const location of [`${new URL(other.url).origin}${WELL_KNOWN}/mcp`, `${WELL_KNOWN}/mcp`, 'http://']) {
+    const backend = keep(
+      await startBackend(({ url, res, sendText }) => {
+        if (url.startsWith(WELL_KNOWN)) res.writeHead(302, { location }).end();
+        else sendText('no', 404);
+      }),
+    );
+    const gateway = await gatewayTo({ '/mcp': { backend: { url: backend.url, era: 'legacy' } } });
+    expect((await get(gateway, `${WELL_KNOWN}/mcp`)).status).toBe(404);
+  }
+  expect(other.requests).toEqual([]);
 });
 
 test('a backend that is down is not taken for one without metadata', async () => {
