@@ -1,5 +1,8 @@
-import { getSetCookies, Headers } from 'undici';
+import { type Cookie, getSetCookies, Headers } from 'undici';
 import type { ResponseHeaders } from './response-headers.js';
+
+/** As many as browsers keep of one server: more would fill the headers of every request. */
+const MAX_COOKIES = 50;
 
 /** The cookies of one session: load balancers in front of a backend find its sessions by them. */
 export class CookieJar {
@@ -19,11 +22,18 @@ export class CookieJar {
     if (raw === undefined) return;
     const carrier = new Headers();
     for (const line of Array.isArray(raw) ? raw : [raw]) carrier.append('set-cookie', line);
-    for (const { name, value, maxAge, expires } of getSetCookies(carrier)) {
+    // What it cannot read, or finds too long, is null, whatever its types say.
+    for (const cookie of getSetCookies(carrier) as (Cookie | null)[]) {
+      if (cookie === null || cookie.name === '') continue;
+      const { name, value, maxAge, expires } = cookie;
       // Max-Age wins over Expires (RFC 6265, section 5.3).
       const over = maxAge === undefined ? Number(expires ?? Infinity) <= Date.now() : maxAge <= 0;
-      if (over) this.#cookies.delete(name);
-      else this.#cookies.set(name, value);
+      this.#cookies.delete(name);
+      if (!over) this.#cookies.set(name, value);
+    }
+    for (const oldest of this.#cookies.keys()) {
+      if (this.#cookies.size <= MAX_COOKIES) break;
+      this.#cookies.delete(oldest);
     }
   }
 

@@ -310,6 +310,27 @@ describe('a backend of several servers behind a balancer with a cookie', () => {
   });
 });
 
+test.each(['initialize', 'notifications/initialized', 'tools/call'])(
+  'a cookie that cannot be kept, in the answer to %s, keeps nobody from being served',
+  async (method) => {
+    const backend = await keep(
+      startLegacyBackend({
+        intercept: ({ json, res }) => {
+          if (json?.method === method) res.setHeader('set-cookie', [`state=${'x'.repeat(5_000)}`, 'lb=a']);
+          return false;
+        },
+      }),
+    );
+    const gateway = await keep(startGateway({ '/mcp': backend.url }));
+    const session = await legacy(gateway.url());
+    for (let n = 0; n < 2; n++) {
+      expect((await session.request('tools/call', echo)).json).toMatchObject(ok);
+      expect((await modern(gateway.url(), 'tools/call', echo)).json).toMatchObject(ok);
+    }
+    expect(backend.received('tools/call').at(-1)?.headers.cookie).toBe('lb=a');
+  },
+);
+
 test('a balancer that closes quiet connections between the calls is not noticed', async () => {
   const backend = await keep(
     startLegacyBackend({
