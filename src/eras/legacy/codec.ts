@@ -1,5 +1,11 @@
 import { ASKING_CAPABILITIES } from '../../exchange/asking.js';
-import { type PendingEdits, pendingMember, type ResultOutcome } from '../../exchange/outcome.js';
+import { CACHEABLE } from '../../exchange/cache-key.js';
+import {
+  leaveOutNullCursor,
+  type PendingEdits,
+  pendingMember,
+  type ResultOutcome,
+} from '../../exchange/outcome.js';
 import { isRecord } from '../../exchange/record.js';
 import type { ClientCapabilities } from '../../exchange/types.js';
 import {
@@ -135,6 +141,7 @@ function mapElements(bytes: Buffer, array: JsonNode, change: (element: JsonNode)
 /** Puts a neutral result into the form that clients of a legacy revision take. */
 export function dressResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
   const { edits } = outcome;
+  if (CACHEABLE.has(method)) leaveOutNullCursor(outcome);
   if (method === 'tools/list') {
     const tools = pendingMember(outcome, 'tools');
     const tasks = outcome.takesTasks === true && features.tasks;

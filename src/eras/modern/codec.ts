@@ -1,6 +1,7 @@
 import { CODE } from '../../exchange/errors.js';
 import {
   type ErrorOutcome,
+  leaveOutNullCursor,
   type PendingEdits,
   pendingMember,
   type ResultOutcome,
@@ -51,6 +52,7 @@ export function dressResult(method: string, outcome: ResultOutcome, hints: Cache
   if (CACHEABLE.has(method)) {
     edits.set('ttlMs', String(hints.ttlMs));
     edits.set('cacheScope', `"${hints.scope}"`);
+    leaveOutNullCursor(outcome);
   }
   if (method === 'tools/list') {
     const tools = pendingMember(outcome, 'tools');
@@ -112,6 +114,7 @@ export function checkResult(
       edits.set('ttlMs', String(Number.MAX_SAFE_INTEGER));
     const scope = stringOf(bytes, getMember(bytes, node, 'cacheScope'));
     if (scope !== 'private' && (scope !== 'public' || forcePrivate)) edits.set('cacheScope', '"private"');
+    leaveOutNullCursor(outcome);
   }
   return undefined;
 }

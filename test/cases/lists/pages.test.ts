@@ -42,6 +42,25 @@ test.each(CELLS)(
   },
 );
 
+test.each(['LM', 'ML', 'MM'] as const)(
+  '%s: a cursor of null, which clients refuse the list for, is none',
+  async (cell) => {
+    const rig = await startCell(cell, {
+      script: { capabilities: { tools: {}, prompts: {}, resources: {} } },
+    });
+    try {
+      for (const [method, member] of KINDS) {
+        rig.answer(method, `{"nextCursor": null,"${member}":[${JSON.stringify(item(1))}]}`);
+        const { result } = (await rig.call(method)).json;
+        expect(result).toMatchObject({ [member]: [{ name: 'n1' }] });
+        expect(result).not.toHaveProperty('nextCursor');
+      }
+    } finally {
+      await rig.close();
+    }
+  },
+);
+
 test.each(CELLS)('%s: a cursor that the backend does not take is its error to tell', async (cell) => {
   const rig = await startCell(cell);
   try {
