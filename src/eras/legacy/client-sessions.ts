@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { readCapabilities } from '../../exchange/digest.js';
 import { overloaded } from '../../exchange/errors.js';
 import type { Sealer } from '../../exchange/seal.js';
-import type { Principal } from '../../exchange/types.js';
+import type { Principal, SealedBackendSession } from '../../exchange/types.js';
 import { neutralClientCapabilities } from './client-capabilities.js';
 import { type ClientSessionOptions, LegacyClientSession, type SessionFacts } from './client-session.js';
 
@@ -20,9 +20,11 @@ const LIFETIME_MS = 7 * 24 * 3_600_000;
 const REMEMBERED_ENDS = 100_000;
 const SWEEPS_PER_IDLE_TIME = 4;
 /** A session id is a header; what a client says of itself beyond this (icons, say) is left out of it. */
-const MAX_INFO_CHARS = 1_024;
-const MAX_CAPABILITIES_CHARS = 3_000;
-const MAX_COOKIES_CHARS = 512;
+const MAX_INFO_BYTES = 1_024;
+const MAX_CAPABILITIES_BYTES = 3_000;
+const MAX_COOKIES_BYTES = 512;
+/** Proxies take no longer line, and this gateway opens no longer token; some servers have ids of several thousand characters. */
+const LONGEST_ID = 8_000;
 
 type Sealed = [
   route: string,
@@ -76,22 +78,36 @@ export class ClientSessions {
   add(session: LegacyClientSession): string {
     const { facts } = session;
     const backend = session.affinity?.backendSession;
-    const { clientInfo } = facts;
-    const sealed: Sealed = [
-      this.#route,
-      facts.revision,
-      facts.principal,
-      Date.now(),
-      clientInfo !== undefined && clientInfo.length <= MAX_INFO_CHARS ? clientInfo : null,
-      facts.capabilities.text.length <= MAX_CAPABILITIES_CHARS ? facts.capabilities.text : '{}',
-      backend?.id ?? null,
-      backend?.revision ?? null,
-      facts.owner ?? null,
-      (backend?.cookies?.length ?? 0) <= MAX_COOKIES_CHARS ? (backend?.cookies ?? null) : null,
-    ];
-    session.token = this.#sealer.seal(PURPOSE, JSON.stringify(sealed));
+    const clientInfo = upTo(MAX_INFO_BYTES, facts.clientInfo);
+    const capabilities = upTo(MAX_CAPABILITIES_BYTES, facts.capabilities.text) ?? '{}';
+    session.token = this.#seal(facts, clientInfo, capabilities, backend);
+    // Another process can do without knowing who the client is rather than without the session.
+    if (session.token.length > LONGEST_ID) session.token = this.#seal(facts, null, '{}', backend);
+    if (session.token.length > LONGEST_ID)
+      session.token = this.#seal(facts, clientInfo, capabilities, undefined);
     this.#keep(session);
     return session.token;
+  }
+
+  #seal(
+    { revision, principal, owner }: SessionFacts,
+    clientInfo: string | null,
+    capabilities: string,
+    backend: SealedBackendSession | undefined,
+  ): string {
+    const sealed: Sealed = [
+      this.#route,
+      revision,
+      principal,
+      Date.now(),
+      clientInfo,
+      capabilities,
+      backend?.id ?? null,
+      backend?.revision ?? null,
+      owner ?? null,
+      upTo(MAX_COOKIES_BYTES, backend?.cookies),
+    ];
+    return this.#sealer.seal(PURPOSE, JSON.stringify(sealed));
   }
 
   /**
@@ -259,6 +275,11 @@ export class ClientSessions {
       void this.#drop(session, 'the session was idle');
     }
   }
+}
+
+/** The text, if it is there and not longer than that. */
+function upTo(bytes: number, text: string | undefined): string | null {
+  return text !== undefined && Buffer.byteLength(text) <= bytes ? text : null;
 }
 
 type Test = (session: LegacyClientSession) => boolean;

@@ -98,6 +98,25 @@ describe('a token', () => {
     expect(session.token).toMatch(/^[\w-]+$/);
     expect(setUp().get(session.token, 'anna' as Principal)).toBeDefined();
   });
+
+  test.each([
+    [100, true],
+    [3_000, true],
+    [5_000, true],
+    [20_000, false],
+  ])('fits into a header, if the backend has ids of %i characters', (length, known) => {
+    // Each of these characters is three bytes.
+    const text = JSON.stringify({ experimental: { x: '天'.repeat(900) } });
+    const id = 'x'.repeat(length);
+    const { token } = begin(setUp(), 'anna', id, {
+      clientInfo: JSON.stringify({ name: '天'.repeat(300), version: '1' }),
+      capabilities: { text, value: JSON.parse(text), key: text },
+    });
+    expect(token.length).toBeLessThanOrEqual(8_000);
+    const found = setUp().get(token, 'anna' as Principal);
+    expect(found).toBeDefined();
+    expect(found?.backendSession?.id).toBe(known ? id : undefined);
+  });
 });
 
 describe('a renewed credential', () => {
