@@ -22,7 +22,7 @@ import { LogLevels } from './log-levels.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
 import { type Lease, type PoolOptions, Waiter } from './pool.js';
 import { PooledSessions } from './pooled-sessions.js';
-import { outcomeOf, refusedHandshake } from './replies.js';
+import { outcomeOf, refusedHandshake, saidIn } from './replies.js';
 import { Roots, type RootsPolicy } from './roots.js';
 import { SetUp } from './set-up.js';
 import { neutralTaskCapabilities } from './task-codec.js';
@@ -233,10 +233,13 @@ export class LegacyOutbound implements Outbound {
         session.drop();
         return true;
       }
-      // At 200 it was the tool that spoke of a session of its own.
-      if (reply.kind === 'failed' || reply.status < 400) return false;
+      // At 200 it was the tool that spoke of a session of its own; else the refusal may be about anything.
+      if (reply.kind === 'failed' || reply.status < 400 || !speaksOfSession(reply)) return false;
       session.drop();
-      throw badGateway(`${this.#backend.name} does not know the session that it has just opened`);
+      const said = saidIn(reply).trim().slice(0, 200);
+      throw badGateway(
+        `${this.#backend.name} does not know the session that it has just opened; it answered HTTP ${reply.status}${said === '' ? '' : `: ${said}`}`,
+      );
     }
     return false;
   }
@@ -291,6 +294,11 @@ function restoredInfo(revision: Revision): InitializeInfo {
   const result = scanJson(bytes, 1);
   const told = { capabilities: '{}', serverInfo: undefined, instructions: undefined };
   return { revision, settled: true, bytes, result, ...told };
+}
+
+/** Whether a refusal is about the session, by its status or in its words. */
+function speaksOfSession(reply: Exclude<RpcReply, { readonly kind: 'failed' }>): boolean {
+  return reply.status === 404 || /session|not initialized/i.test(saidIn(reply));
 }
 
 /** Whether a server promises to tell of anything. */

@@ -104,11 +104,32 @@ describe.each(Object.entries(CLIENTS))('a %s client whose backend forgot its ses
     const { status, json } = await call();
     expect(status).toBe(502);
     expect(json.error.code).toBe(-32603);
-    expect(json.error.message).toMatch(/does not know the session that it has just opened/);
+    expect(json.error.message).toMatch(
+      /does not know the session that it has just opened; .* 404: Session not found/,
+    );
     expect(posts(backend).length - before).toBe(4);
     backend.on('tools/call', undefined);
     expect((await call()).json.result.structuredContent).toEqual({ a: 1 });
   });
+
+  test.each([409, 410, 422])(
+    'hears the words of a %i that means the request, and keeps its new session',
+    async (status) => {
+      const backend = await keep(startLegacyBackend());
+      const gateway = await keep(startGateway({ '/mcp': backend.url }));
+      const call = await begin(gateway);
+      await call();
+      const words = '{"detail":[{"loc":["body","name"],"msg":"no such name"}]}';
+      backend.on('tools/call', ({ sendJson }) => void sendJson(words, status) as undefined);
+      const refused = await call();
+      expect(refused.status).toBe(502);
+      expect(refused.json.error.message).toContain(`answered HTTP ${status}: ${words}`);
+      const opened = handshakes(backend).length;
+      backend.on('tools/call', undefined);
+      expect((await call()).json.result.structuredContent).toEqual({ a: 1 });
+      expect(handshakes(backend)).toHaveLength(opened);
+    },
+  );
 });
 
 /** Answers to a request on a session that has gone. */
