@@ -1,5 +1,6 @@
 /** What a schema cannot say: URLs, keys that exclude each other, and what is valid but probably not meant. */
 
+import { isIP } from 'node:net';
 import { ownedHeaderReason } from './backend-headers.js';
 import type { ConfigDocument } from './document.js';
 import { pathText, type Segment, valueAt } from './problems.js';
@@ -20,6 +21,7 @@ const MODERN_ERAS: ReadonlySet<string> = new Set(['modern', '2026-07-28']);
 /** Reports what breaks the rules in the parts of `document.data` that are of the right type. */
 export function checkRules(document: ConfigDocument): void {
   checkUrl(document, ['publicUrl'], { query: false });
+  checkHost(document);
   warnOfMissingSealKeys(document);
   const isOpen = !LOOPBACK.test(String(valueAt(document.data, ['listen', 'host'])));
   const routes = valueAt(document.data, ['routes']);
@@ -28,8 +30,10 @@ export function checkRules(document: ConfigDocument): void {
   for (let i = 0; i < routes.length; i++) {
     const backend: Segment[] = ['routes', i, 'backend'];
     checkKind(document, backend);
+    checkProgram(document, [...backend, 'command']);
     if (isOpen) warnOfOpenServer(document, backend);
     checkUrl(document, [...backend, 'url'], { query: true });
+    checkLoop(document, i);
     checkUrl(document, [...backend, 'messagesUrl'], { query: true });
     checkHeaders(document, [...backend, 'headers']);
     checkLeg(document, backend);
@@ -69,6 +73,41 @@ function warnOfOpenServer(document: ConfigDocument, backend: readonly Segment[])
     'everybody who can reach the gateway over the network can use this server, with the rights of the gateway: set ' +
       'listen.host to 127.0.0.1, or let only those through who may (a container or a proxy in front can see to that)',
   );
+}
+
+/** No shell takes a line of a shell apart. */
+function checkProgram(document: ConfigDocument, segments: readonly Segment[]): void {
+  const program = valueAt(document.data, segments);
+  if (typeof program === 'string' && /^[^/\\]*\s/.test(program))
+    document.report(segments, 'a program alone; its arguments go into args');
+}
+
+/** What the system could listen on: it says of all else no more than that it does not find it. */
+function checkHost(document: ConfigDocument): void {
+  const segments: Segment[] = ['listen', 'host'];
+  const host = valueAt(document.data, segments);
+  if (typeof host !== 'string' || host === '' || isIP(host) !== 0 || /^[\w-]+(\.[\w-]+)*$/.test(host)) return;
+  document.report(
+    segments,
+    'an address or a host name such as 127.0.0.1, ::1 or localhost, without brackets and port',
+  );
+}
+
+/** A route whose backend is the route itself would ask itself without an end. */
+function checkLoop(document: ConfigDocument, route: number): void {
+  const segments: Segment[] = ['routes', route, 'backend', 'url'];
+  const text = valueAt(document.data, segments);
+  const path = valueAt(document.data, ['routes', route, 'path']);
+  const port = valueAt(document.data, ['listen', 'port']);
+  if (typeof text !== 'string' || typeof path !== 'string' || !URL.canParse(text)) return;
+  const { protocol, hostname, port: own, pathname } = new URL(text);
+  const isHere = protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\]|0\.0\.0\.0)$/.test(hostname);
+  if (isHere && Number(own || 80) === Number(port) && withoutSlash(pathname) === withoutSlash(path))
+    document.report(segments, 'another server: this is the route itself');
+}
+
+function withoutSlash(path: string): string {
+  return path.replace(/\/$/, '');
 }
 
 function isMapping(value: unknown): boolean {
