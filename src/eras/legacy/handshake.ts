@@ -191,7 +191,8 @@ function refusal(backend: LegacyBackend, reply: RpcReply): Error {
       : badGateway(what, failure === 'aborted' ? 504 : 502);
   }
   const words = wordsOf(reply).trim().slice(0, 200);
-  const said = reply.status < 400 ? words : `HTTP ${reply.status}: ${words}`;
+  const status = `HTTP ${reply.status}`;
+  const said = words === '' ? status : reply.status < 400 ? words : `${status}: ${words}`;
   if (ONE_SESSION.test(said)) {
     return badGateway(
       `${backend.name} serves one session at a time and has one already; it answered initialize with ${said}`,
