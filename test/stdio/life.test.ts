@@ -75,12 +75,14 @@ test('the folder of a process is the configured one, and no shell reads its argu
 });
 
 test('a program that is not there is told of at once, and to everybody', async () => {
-  const { url } = await startRig({ backend: { command: '/not/there', args: [] } });
+  const { url, logged } = await startRig({ backend: { command: '/not/there', args: [] } });
   const { status, json } = await modern(url, 'tools/list', {}, { id: 'x' });
   expect(status).toBe(502);
   expect(json.id).toBe('x');
   expect(json.error.message).toMatch(/^cannot reach there: it cannot be started \(ENOENT\)/);
   expect((await legacy(url)).initialize.json.error.message).toContain('cannot be started (ENOENT)');
+  expect(logged('could not be started')[0]?.reason).toBe('it cannot be started (ENOENT)');
+  expect(logged('ended by itself')).toEqual([]);
 });
 
 test('a folder that is not there is told of', async () => {

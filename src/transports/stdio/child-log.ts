@@ -110,6 +110,7 @@ export class ChildLog {
       ...(this.#unlogged > 0 && { unloggedErrorLines: this.#unlogged }),
     };
     if (wanted) this.#log.debug({ pid: this.#pid, reason, ...counts }, 'the process has ended');
+    else if (this.#pid === undefined) this.#log.warn({ reason }, 'the process could not be started');
     else
       this.#log.warn(
         { pid: this.#pid, reason, ...counts, stderr: this.#last },
