@@ -66,8 +66,11 @@ export function openBody(status: number, headers: ResponseHeaders, owner: BodyOw
   const stated = headers['content-encoding'];
   if (stated === undefined) return reader;
   const encoding = String(stated).trim().toLowerCase();
-  return encoding === 'identity' || encoding === '' ? reader : new DecodingReader(encoding, reader, owner);
+  return NO_CODING.test(encoding) ? reader : new DecodingReader(encoding, reader, owner);
 }
+
+/** What servers write there that compress nothing: no coding at all, or what belongs into another header. */
+const NO_CODING = /^(identity|none|utf-?8|binary|[78]bit|chunked)?$/;
 
 function plainReader(status: number, headers: ResponseHeaders, { limit, sink }: BodyOwner): BodyReader {
   const type = String(headers['content-type'] ?? '');

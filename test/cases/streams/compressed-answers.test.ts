@@ -140,6 +140,18 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
       expect(whole.json.result.content[0].text).toBe(text);
     });
 
+    test.each(['identity', 'none', 'UTF-8', 'utf8', 'binary', '8bit', ''])(
+      'that compresses nothing, and calls that "%s", is read',
+      async (encoding) => {
+        backend.on('tools/call', (step) => {
+          step.res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding });
+          step.res.end(answered(step));
+          return undefined;
+        });
+        expect((await (await call()).done).json.result.content[0].text).toBe('fine');
+      },
+    );
+
     test.each([
       ['gzip that is none', 'gzip', (bytes: Buffer) => Buffer.from(bytes.toString('hex'))],
       [
