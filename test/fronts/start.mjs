@@ -31,6 +31,7 @@ async function list(pool, { path, headers: extra }) {
 /** Waits until the handshake of a legacy client, or a list for a modern one, succeeds. */
 async function untilServing(front, cell) {
   const deadline = Date.now() + START_MS;
+  let refusal;
   for (;;) {
     const pool = openPool(front.origin);
     const late = setTimeout(() => pool.destroy(new Error('no answer')), deadline - Date.now());
@@ -39,7 +40,8 @@ async function untilServing(front, cell) {
       else await list(pool, front);
       return;
     } catch (error) {
-      if (Date.now() >= deadline || front.child.exitCode !== null) throw error;
+      if (Date.now() >= deadline || front.child.exitCode !== null) throw refusal ?? error;
+      refusal = error;
       await delay(PAUSE_MS);
     } finally {
       clearTimeout(late);
