@@ -59,6 +59,9 @@ export class HttpServer {
       frameworkErrors: (error, _request, reply) =>
         sendError(reply, error.statusCode ?? 400, CODE.server, error.message),
     });
+    // Bodies are for the endpoints to read: nowhere else does it matter what is in them, or whether they come at all.
+    this.fastify.removeAllContentTypeParsers();
+    this.fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
     this.#cors();
     this.#routes();
     this.#shorten();

@@ -164,6 +164,28 @@ describe.each(['legacy', 'modern'] as const)('in front of a %s backend', (era) =
     );
   });
 
+  test.each([
+    ['POST', 'application/json', '{'],
+    ['POST', 'application/json', ''],
+    ['POST', 'application/json', '{"__proto__":{}}'],
+    ['POST', 'text/plain', 'hello'],
+    ['POST', undefined, 'hello'],
+    ['POST', 'application/json', `"${'x'.repeat(5_000_000)}"`],
+    ['DELETE', 'application/json', ''],
+    ['DELETE', 'application/json', '{'],
+    ['GET', 'application/json', ''],
+  ])(
+    'a path of no route gets 404 whatever the body of the request: %s %s %.20s',
+    async (method, type, body) => {
+      const answer = await send(gateway.url('/nowhere'), { method, headers: { 'content-type': type }, body });
+      expect(answer.status).toBe(404);
+      expect(answer.json).toMatchObject({
+        id: null,
+        error: { code: -32000, message: expect.stringContaining('no route') },
+      });
+    },
+  );
+
   test('a path that cannot be decoded is refused with 400', async () => {
     const answer = await wire(
       gateway.url(),
