@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
-import { type Loose, until } from '../support/net.js';
+import type { Step } from '../support/misbehave.js';
+import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, type ModernOptions, modern } from '../support/raw.js';
 import { type LegacyTaskScript, type LegacyTaskServer, startLegacyTaskServer } from './legacy-task-server.js';
 import { form, startTaskServer, TASKS, type TaskServer, text } from './task-server.js';
@@ -16,6 +17,12 @@ function keep<T extends { close(): Promise<unknown> }>(part: T): T {
 
 const KEY = { sealKeys: ['a-key-of-enough-characters'] };
 const knowing: ModernOptions = { capabilities: TASKS };
+const AT_AN_END = {
+  status: 'completed',
+  ttl: 60_000,
+  createdAt: '2026-01-01T00:00:00Z',
+  lastUpdatedAt: '2026-01-01T00:00:00Z',
+};
 const as = (name: string): ModernOptions => ({ ...knowing, headers: { authorization: `Bearer ${name}` } });
 
 interface Setting {
@@ -312,6 +319,26 @@ describe('a server', () => {
       expect(json.result.content).toEqual([]);
     },
   );
+
+  test('that holds back the result of a task that is over does not hold up whoever looks', async () => {
+    const { server, gateway, begin, ask } = await start();
+    const late: Step[] = [];
+    server.on('tasks/get', ({ params }) => ({ result: { ...AT_AN_END, taskId: params.taskId } }));
+    server.on('tasks/result', (step) => void late.push(step) as undefined);
+    const id = await begin();
+    expect((await ask('get', id)).result).toMatchObject({ resultType: 'complete', status: 'working' });
+    const [step] = late;
+    step?.sendJson(step.frame({ result: { content: [{ type: 'text', text: 'at last' }] } }));
+    await until(async () => (await ask('get', id)).result.status === 'completed', 'the result');
+    expect((await ask('get', id)).result.result.content[0].text).toBe('at last');
+    // The same for a client that knows no tasks, whose call goes on until the result is there.
+    const call = modern(gateway.url(), 'tools/call', { name: 'must', arguments: {} });
+    await until(() => late.length === 2, 'the call to ask for its result');
+    await sleep(2_500);
+    const second = late[1] as Step;
+    second.sendJson(second.frame({ result: { content: [{ type: 'text', text: 'as well' }] } }));
+    expect((await call).json.result.content[0].text).toBe('as well');
+  });
 
   test('whose list cannot be had is called as if there were no tasks', async () => {
     const { server, gateway } = await start();

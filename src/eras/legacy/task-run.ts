@@ -30,6 +30,8 @@ import { dropRelatedTask, neutralTask } from './task-codec.js';
 const STATUS = 'notifications/tasks/status';
 /** How long a server may take to say how a task is. */
 const LOOK_MS = 30_000;
+/** How long a look waits for the result of a task that is over. */
+const RESULT_MS = 2_000;
 /** How long the end of a task that nobody wants any more may take. */
 const END_MS = 2_000;
 
@@ -165,11 +167,19 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     const { status } = this.#state;
     if (status === 'cancelled') this.#finish(undefined);
     else if (status === 'input_required') this.#fetch().catch(() => {});
-    else if (isFinal(status)) {
-      await this.#fetch();
-      // One that was open already may have been refused while the task still ran.
-      if (!this.#over) await this.#fetch();
-    }
+    else if (isFinal(status)) await this.#fetchInTime();
+  }
+
+  /** Whoever looks is not held up by a server that does not come out with the result: it is there for the next look. */
+  async #fetchInTime(): Promise<void> {
+    // One that was open already may have been refused while the task still ran.
+    const fetched = this.#fetch().then(() => (this.#over ? undefined : this.#fetch()));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, RESULT_MS).unref();
+    });
+    fetched.catch(() => {});
+    await Promise.race([fetched, late]).finally(() => clearTimeout(timer));
   }
 
   #see({ bytes, result }: ResultFrame): void {

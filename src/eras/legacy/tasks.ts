@@ -5,7 +5,6 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
 import { serverMessageFor } from '../../exchange/progress.js';
 import {
-  isFinal,
   type KeptHandle,
   type TaskPlace,
   type TaskState,
@@ -186,7 +185,7 @@ async function follow(exchange: Exchange, run: TaskRun): Promise<Outcome> {
       }
     }
     if (run.outcome !== undefined) return run.outcome;
-    if (isFinal(run.state.status)) break;
+    if (run.state.status === 'cancelled') break;
     await nextLook(run);
     if (run.outcome !== undefined) return run.outcome;
   }

@@ -1,6 +1,6 @@
 import { QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
 import { type Outcome, ownResult, type ResultOutcome } from '../../exchange/outcome.js';
-import { type BackendTask, isFinal, type KeptHandle, type TaskPlace } from '../../exchange/tasks.js';
+import type { BackendTask, KeptHandle, TaskPlace } from '../../exchange/tasks.js';
 import type { Answer, Caller, Question, ServerMessage } from '../../exchange/types.js';
 import { type JsonNode, Rope, scanJson, writeObject } from '../../jsonrpc/index.js';
 import { dressError, dressResult } from './codec.js';
@@ -57,7 +57,7 @@ export class KeptTask implements TaskPlace {
   }
 
   get over(): boolean {
-    return this.#task !== undefined && (this.#task.outcome !== undefined || isFinal(this.#task.state.status));
+    return this.#task !== undefined && (this.#task.outcome !== undefined || isCancelled(this.#task));
   }
 
   keep(task: BackendTask): KeptHandle {
@@ -161,9 +161,14 @@ export class KeptTask implements TaskPlace {
     } else if (this.#questions.size > 0) {
       edits.set('status', '"input_required"');
       edits.set('inputRequests', this.#questions.inputRequests());
-    } else if (!isFinal(state.status)) edits.set('status', '"working"');
+    } else if (!isCancelled(task)) edits.set('status', '"working"');
     return result;
   }
+}
+
+/** The only end that a task can come to without an outcome; that of all others is still on its way. */
+function isCancelled({ state }: BackendTask): boolean {
+  return state.status === 'cancelled';
 }
 
 /** The result of the call as it would have been told if the call had waited for it. */
