@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
@@ -300,7 +299,7 @@ describe('the body of a request', () => {
       const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`;
       const timer = setInterval(() => socket.write(chunk), 20);
       const begun = Date.now();
-      // Being cut off may look like an error, which `once` would take for the end of the wait.
+      // Being cut off may look like an error, which `once` of node:events would reject with.
       await new Promise((resolve) => socket.on('close', resolve));
       clearInterval(timer);
       expect(statuses(text)).toEqual([413]);
