@@ -11,6 +11,7 @@ import {
   stringOf,
   textOf,
 } from '../../jsonrpc/index.js';
+import type { TransportError } from '../../transports/errors.js';
 import type { ResponseHeaders } from '../../transports/response-headers.js';
 import { RpcCall, type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { POST_HEADERS } from '../../transports/streamable-http.js';
@@ -65,12 +66,17 @@ export async function openSession(backend: LegacyBackend, params: HandshakeParam
   const deadline = performance.now() + backend.handshakeMs;
   for (;;) {
     const reply = await initialize(backend, params, revision, deadline);
-    if (reply.kind === 'answer' && reply.frame.type === 'result') {
+    const session = sessionIn(backend, reply);
+    const noted = session && (await announce(session, params, deadline));
+    if (session !== undefined && noted?.kind !== 'failed' && (noted?.status ?? 400) < 400) {
       if (refused) backend.noteNewest(revision);
-      return settle(backend, params, reply, deadline);
+      return session;
     }
-    const lower = lowerRevision(revision, reply);
-    if (lower === undefined) throw refusal(backend, reply);
+    void session?.end(params.forwarded);
+    // Some look at the version only where it is in the header, which begins now.
+    const lower = lowerRevision(olderOf(revision, session?.info.revision ?? revision), noted ?? reply);
+    if (lower === undefined)
+      throw noted?.kind === 'failed' ? brokenOff(backend, noted.error) : refusal(backend, noted ?? reply);
     revision = lower;
     refused = true;
   }
@@ -102,26 +108,26 @@ function initialize(
   return rpc.reply.finally(() => clearTimeout(timer));
 }
 
-async function settle(
-  backend: LegacyBackend,
-  params: HandshakeParams,
-  reply: RpcReply & { kind: 'answer' },
-  deadline: number,
-): Promise<BackendSession> {
+/** The session that an answer to `initialize` opens; undefined for a refusal. */
+function sessionIn(backend: LegacyBackend, reply: RpcReply): BackendSession | undefined {
+  if (reply.kind !== 'answer' || reply.frame.type !== 'result') return undefined;
   const { frame, headers } = reply;
-  if (frame.type !== 'result') throw refusal(backend, reply);
   const info = backend.rememberInfo(readInfo(frame.bytes, frame.result));
   const session = new BackendSession(backend, info, sessionIdIn(headers));
   session.keepCookies(headers);
-  const left = deadline - performance.now();
-  const noted = await session.notify('notifications/initialized', undefined, params.forwarded, left);
-  if (noted.kind !== 'failed' && noted.status < 400) return session;
-  void session.end(params.forwarded);
-  if (noted.kind !== 'failed') throw refusal(backend, noted);
-  throw badGateway(
-    `${backend.name} broke off the handshake: ${noted.error.message}`,
-    noted.error.failure === 'aborted' ? 504 : 502,
-  );
+  return session;
+}
+
+function announce(
+  session: BackendSession,
+  { forwarded }: HandshakeParams,
+  deadline: number,
+): Promise<RpcReply> {
+  return session.notify('notifications/initialized', undefined, forwarded, deadline - performance.now());
+}
+
+function brokenOff(backend: LegacyBackend, { failure, message }: TransportError): Error {
+  return badGateway(`${backend.name} broke off the handshake: ${message}`, failure === 'aborted' ? 504 : 502);
 }
 
 /** Proxies in between repeat the header now and then. */

@@ -165,6 +165,47 @@ describe.each(Object.entries(REFUSALS))(
   },
 );
 
+describe('a server that refuses a version only where it is in the header', () => {
+  const startServer = (answered?: string) =>
+    startLegacyBackend({
+      ...(answered === undefined ? {} : { version: answered }),
+      intercept: ({ headers, sendText }) => {
+        const named = String(headers['mcp-protocol-version'] ?? '2025-03-26');
+        if (named <= '2025-06-18' || named === MODERN) return false;
+        sendText(
+          `Bad Request: Unsupported protocol version: ${named} (supported: 2025-06-18, 2025-03-26)`,
+          400,
+        );
+        return true;
+      },
+    });
+
+  test('is offered one that it takes, once for all', async () => {
+    const backend = await keep(startServer());
+    const gateway = await gatewayTo(backend.url);
+    for (let n = 0; n < 2; n++) {
+      expect((await modern(gateway.url(), 'tools/call', echo)).json.result.structuredContent).toEqual({
+        a: 1,
+      });
+      const session = await legacy(gateway.url());
+      expect((await session.request('tools/call', echo)).json.result.structuredContent).toEqual({ a: 1 });
+    }
+    expect(offered(backend).slice(0, 3)).toEqual([LEGACY, '2025-06-18', '2025-06-18']);
+    expect(offered(backend).filter((version) => version === LEGACY)).toHaveLength(1);
+    // The session in the version that could not be used is ended; the others go on.
+    expect(backend.received('notifications/initialized')[0]?.headers['mcp-protocol-version']).toBe(LEGACY);
+  });
+
+  test('is an error, and no loop, if it answers with that one whatever it is offered', async () => {
+    const backend = await keep(startServer(LEGACY));
+    const gateway = await gatewayTo(backend.url);
+    const { status, json } = await modern(gateway.url(), 'tools/call', echo);
+    expect(status).toBe(502);
+    expect(json.error.message).toContain('Unsupported protocol version: 2025-11-25');
+    expect(offered(backend).length).toBeLessThanOrEqual(2 * REVISIONS.length);
+  });
+});
+
 test('a server that knows none of the versions is an error that repeats its words, without a loop', async () => {
   for (const refuse of [
     error(400, -32602, 'Unsupported protocol version', { supported: ['2023-01-01'] }),
