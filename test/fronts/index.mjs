@@ -1,6 +1,7 @@
 // What can stand in front of a server: the gateway, and what one would put there instead. The bench measures what they cost
 // (npm run bench -- --peers), the conformance suite what they do right (npm run conformance -- --peers).
 
+import { agentgateway } from './agentgateway.mjs';
 import { chain } from './chain.mjs';
 import { contextforge } from './contextforge.mjs';
 import { eragate } from './eragate.mjs';
@@ -16,7 +17,7 @@ import { nginx } from './nginx.mjs';
  *   at /mcp. It gives the process, or `{ child, pid, origin }`; with `access` where clients do not call /mcp as it is: a
  *   `path`, `headers` that they have to send, and `names` (a Map from the backend's names of tools and prompts to its own).
  */
-export const FRONTS = [eragate, nginx, httpProxy, chain, fastmcp, contextforge];
+export const FRONTS = [eragate, nginx, httpProxy, agentgateway, chain, fastmcp, contextforge];
 
 /** Whether a front has `only` in its name. */
 export const named =

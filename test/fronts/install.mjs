@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
+/** Of a program that was built from a checkout, the beginning of its revision. */
+const REVISION_LENGTH = 9;
 const HOME = fileURLToPath(new URL('../../node_modules/.cache/eragate-peers/', import.meta.url));
 
 /** Installs npm packages (`name@version`) into a folder of their own, once. Returns the path of its `node_modules`. */
@@ -34,8 +36,9 @@ export async function pythonPackage(requirement) {
   return join(folder, 'bin');
 }
 
-/** The version that a program on the PATH tells of itself. @throws when it is not there */
+/** The version that a program on the PATH tells of itself, or what it says in place of one. @throws when it is not there */
 export async function versionOnPath(program, flag = '-v') {
   const { stdout, stderr } = await run(program, [flag]);
-  return /\d+(\.\d+)+/.exec(stdout + stderr)?.[0];
+  const said = (stdout + stderr).trim();
+  return /\d+(\.\d+)+/.exec(said)?.[0] ?? said.slice(0, REVISION_LENGTH);
 }
