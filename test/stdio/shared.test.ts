@@ -125,9 +125,14 @@ test('changes of lists are told to all, updates of resources to those who subscr
   await call(sessions[0] as LegacySession, 'change');
   await until(() => told().every((list) => list.includes('notifications/tools/list_changed')), 'the change');
   await call(sessions[0] as LegacySession, 'update', { uri: 'file:///one' });
+  // Another one, though its name begins alike.
+  await call(sessions[0] as LegacySession, 'update', { uri: 'file:///both-and-more' });
+  await call(sessions[0] as LegacySession, 'update', { uri: 'file:///both/part' });
   await call(sessions[0] as LegacySession, 'update', { uri: 'file:///both' });
   await until(() => told().every((list) => list.includes('file:///both')), 'the update');
   expect(told().map((list) => list.includes('file:///one'))).toEqual([true, false]);
+  expect(told().map((list) => list.includes('file:///both/part'))).toEqual([true, true]);
+  expect(told().flat()).not.toContain('file:///both-and-more');
   // The server is asked to stop once nobody wants to hear of it any more.
   await sessions[0]?.request('resources/unsubscribe', { uri: 'file:///both' });
   expect(received('resources/unsubscribe')).toEqual([]);

@@ -1,3 +1,4 @@
+import { covers } from '../../exchange/changes.js';
 import type { NotificationFrame, RequestFrame } from '../../jsonrpc/index.js';
 import type { Call } from './call.js';
 import {
@@ -121,8 +122,7 @@ export class SharedRouting implements Routing {
     const uri = method === UPDATED && params !== undefined ? paramOf({ bytes, params }, 'uri') : undefined;
     const updated = uri === undefined ? undefined : String(JSON.parse(uri));
     for (const [session, uris] of this.#sessions) {
-      // A server may tell of a part of what was subscribed to.
-      const wanted = updated === undefined || [...uris].some((watched) => updated.startsWith(watched));
+      const wanted = updated === undefined || [...uris].some((watched) => covers(watched, updated));
       if (wanted && !session.lags) session.tell(bytes, false);
     }
   }
