@@ -1,8 +1,8 @@
 /** What a schema cannot say: URLs, keys that exclude each other, and what is valid but probably not meant. */
 
-import { isIP } from 'node:net';
 import { ownedHeaderReason } from './backend-headers.js';
 import type { ConfigDocument } from './document.js';
+import { checkHost, checkLoop, checkProgram, warnOfOpenServer } from './places.js';
 import { pathText, type Segment, valueAt } from './problems.js';
 import { expectedText } from './schema.js';
 
@@ -12,9 +12,6 @@ const RESERVED_PATHS: readonly (readonly [RegExp, string])[] = [
   [/^\/\.well-known(\/|$)/, 'for metadata of the gateway'],
 ];
 
-/** Addresses that nobody can reach from another machine. */
-const LOOPBACK = /^(localhost|127(\.\d+){3}|::1)$/i;
-
 /** The values of `era` that pin a backend to the modern era; all others but `auto` pin it to the legacy one. */
 const MODERN_ERAS: ReadonlySet<string> = new Set(['modern', '2026-07-28']);
 
@@ -23,7 +20,6 @@ export function checkRules(document: ConfigDocument): void {
   checkUrl(document, ['publicUrl'], { query: false });
   checkHost(document);
   warnOfMissingSealKeys(document);
-  const isOpen = !LOOPBACK.test(String(valueAt(document.data, ['listen', 'host'])));
   const routes = valueAt(document.data, ['routes']);
   if (!Array.isArray(routes)) return;
   checkPaths(document, routes.length);
@@ -31,7 +27,7 @@ export function checkRules(document: ConfigDocument): void {
     const backend: Segment[] = ['routes', i, 'backend'];
     checkKind(document, backend);
     checkProgram(document, [...backend, 'command']);
-    if (isOpen) warnOfOpenServer(document, backend);
+    warnOfOpenServer(document, [...backend, 'command']);
     checkUrl(document, [...backend, 'url'], { query: true });
     checkLoop(document, i);
     checkUrl(document, [...backend, 'messagesUrl'], { query: true });
@@ -62,52 +58,6 @@ function checkKind(document: ConfigDocument, backend: readonly Segment[]): void 
     const [kind, foreign] = url ? (['url', OF_COMMAND] as const) : (['command', OF_URL] as const);
     for (const key of foreign.filter(has)) report(key, `the key ${key} beside ${kind}`, 'no such key there');
   }
-}
-
-/** A server on stdio takes no credentials: whoever reaches it may use it. */
-function warnOfOpenServer(document: ConfigDocument, backend: readonly Segment[]): void {
-  const command: Segment[] = [...backend, 'command'];
-  if (!document.isWritten(command)) return;
-  document.warn(
-    command,
-    'everybody who can reach the gateway over the network can use this server, with the rights of the gateway: set ' +
-      'listen.host to 127.0.0.1, or let only those through who may (a container or a proxy in front can see to that)',
-  );
-}
-
-/** No shell takes a line of a shell apart. */
-function checkProgram(document: ConfigDocument, segments: readonly Segment[]): void {
-  const program = valueAt(document.data, segments);
-  if (typeof program === 'string' && /^[^/\\]*\s/.test(program))
-    document.report(segments, 'a program alone; its arguments go into args');
-}
-
-/** What the system could listen on: it says of all else no more than that it does not find it. */
-function checkHost(document: ConfigDocument): void {
-  const segments: Segment[] = ['listen', 'host'];
-  const host = valueAt(document.data, segments);
-  if (typeof host !== 'string' || host === '' || isIP(host) !== 0 || /^[\w-]+(\.[\w-]+)*$/.test(host)) return;
-  document.report(
-    segments,
-    'an address or a host name such as 127.0.0.1, ::1 or localhost, without brackets and port',
-  );
-}
-
-/** A route whose backend is the route itself would ask itself without an end. */
-function checkLoop(document: ConfigDocument, route: number): void {
-  const segments: Segment[] = ['routes', route, 'backend', 'url'];
-  const text = valueAt(document.data, segments);
-  const path = valueAt(document.data, ['routes', route, 'path']);
-  const port = valueAt(document.data, ['listen', 'port']);
-  if (typeof text !== 'string' || typeof path !== 'string' || !URL.canParse(text)) return;
-  const { protocol, hostname, port: own, pathname } = new URL(text);
-  const isHere = protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\]|0\.0\.0\.0)$/.test(hostname);
-  if (isHere && Number(own || 80) === Number(port) && withoutSlash(pathname) === withoutSlash(path))
-    document.report(segments, 'another server: this is the route itself');
-}
-
-function withoutSlash(path: string): string {
-  return path.replace(/\/$/, '');
 }
 
 function isMapping(value: unknown): boolean {

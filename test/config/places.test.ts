@@ -61,10 +61,10 @@ describe('the program to start', () => {
 });
 
 describe('a route that leads to itself', () => {
-  const file = (url: string, port = 8080) =>
-    `listen: { port: ${port} }\nroutes:\n  - path: /mcp\n    backend: { url: "${url}" }\n`;
+  const file = (url: string, port = 8080, host = '0.0.0.0') =>
+    `listen: { port: ${port}, host: "${host}" }\nroutes:\n  - path: /mcp\n    backend: { url: "${url}" }\n`;
 
-  test.each(['http://127.0.0.1:8080/mcp', 'http://localhost:8080/mcp/', 'http://[::1]:8080/mcp?a=b'])(
+  test.each(['http://127.0.0.1:8080/mcp', 'http://localhost:8080/mcp/', 'http://127.1.2.3:8080/mcp?a=b'])(
     'is told of: %s',
     (url) => {
       expect(problemsOf(file(url))).toEqual([
@@ -81,6 +81,16 @@ describe('a route that leads to itself', () => {
     'http://host:8080/mcp',
     'https://127.0.0.1:8080/mcp',
   ])('is not %s', (url) => expect(problemsOf(file(url))).toEqual([]));
+
+  test.each([
+    ['::', 'http://[::1]:8080/mcp', 1],
+    ['127.0.0.1', 'http://localhost:8080/mcp', 1],
+    ['127.0.0.1', 'http://[::1]:8080/mcp', 0],
+    ['127.0.0.1', 'http://127.0.0.2:8080/mcp', 0],
+    ['192.168.1.5', 'http://127.0.0.1:8080/mcp', 0],
+  ])('is none where another address of the machine is listened on: %s, %s', (host, url, problems) => {
+    expect(problemsOf(file(url, 8080, host))).toHaveLength(problems);
+  });
 
   test('is told of on the port that URLs leave out as well', () => {
     expect(problemsOf(file('http://localhost/mcp', 80))).toHaveLength(1);
