@@ -2,7 +2,7 @@
 //
 //   --quick   about two minutes instead of eight, with wider error bars
 //   --peers   beside other proxies and gateways in place of all else; installs them at the first time (npm, pip; nginx is
-//             taken from the PATH)
+//             taken from the PATH, agentgateway too or from AGENTGATEWAY_BIN)
 //   --only P  of these, those whose name has P in it
 //   --json    the report as JSON
 //   --check   exit code 1 when a target is missed or could not be measured
