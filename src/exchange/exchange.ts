@@ -1,7 +1,7 @@
 import type { JsonNode, RequestId } from '../jsonrpc/index.js';
 import { type Bagged, NOWHERE } from './bag.js';
 import type { TaskKeeper } from './tasks.js';
-import type { Answer, Caller, Channel, Question, ServerMessage } from './types.js';
+import type { Answer, Caller, Channel, ForwardedHeaders, Question, ServerMessage } from './types.js';
 
 /** The params of a client's request where they stand in its body, with the era's own `_meta` keys named. */
 export interface Params {
@@ -50,7 +50,8 @@ export interface ExchangeNotes {
 export class Exchange implements Bagged {
   place = NOWHERE;
   readonly request: ExchangeRequest;
-  readonly caller: Caller;
+  /** With the credentials of the latest that came of the client: they are renewed while it is asked. */
+  caller: Caller;
   readonly startedAt: number;
   readonly notes: ExchangeNotes = {
     backendEra: undefined,
@@ -73,6 +74,11 @@ export class Exchange implements Bagged {
   onAsk: (() => void) | undefined;
   /** Told when the exchange is parked and when it goes on. */
   onParked: ((parked: boolean) => void) | undefined;
+  /**
+   * Tries the credentials of a client that comes back with answers, before they are told to the server.
+   * It rejects with the backend's challenge where that refuses them.
+   */
+  tryCredentials: ((forwarded: ForwardedHeaders) => Promise<unknown>) | undefined;
   #limitMs = Number.POSITIVE_INFINITY;
   readonly #channel: Channel;
   #cancelReason: string | undefined;
@@ -113,7 +119,15 @@ export class Exchange implements Bagged {
   /** See {@link Channel.ask}. */
   ask(question: Question): Promise<Answer> {
     this.onAsk?.();
-    return this.#channel.ask(question);
+    return this.#channel.ask(question).then((answer) => {
+      if (answer.forwarded !== undefined) this.renew(answer.forwarded);
+      return answer;
+    });
+  }
+
+  /** The client came with these credentials, which serve from now on. */
+  renew(forwarded: ForwardedHeaders): void {
+    if (forwarded !== this.caller.forwarded) this.caller = { ...this.caller, forwarded };
   }
 
   /** The client left, cancelled, or time is up. Cancelling twice is cancelling once. */

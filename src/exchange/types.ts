@@ -82,7 +82,10 @@ export interface Question extends ServerMessage {
 }
 
 /** The client's answer to a {@link Question}: the JSON text of `result`, or of `error`. */
-export type Answer = { readonly result: Buffer } | { readonly error: Buffer };
+export type Answer = ({ readonly result: Buffer } | { readonly error: Buffer }) & {
+  /** What it came with, where that may be other credentials than those of the request. */
+  readonly forwarded?: ForwardedHeaders;
+};
 
 /** The way from a server to the client: of one exchange, or of a client session outside any exchange. */
 export interface Channel {

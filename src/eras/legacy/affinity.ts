@@ -208,8 +208,10 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     void answerServer(session, frame, this);
   }
 
-  answerTo(question: Question): Promise<Answer> {
-    return this.#client.channel.ask(question);
+  async answerTo(question: Question): Promise<Answer> {
+    const answer = await this.#client.channel.ask(question);
+    if (answer.forwarded !== undefined) this.touch({ ...this.#caller, forwarded: answer.forwarded });
+    return answer;
   }
 
   /** Takes up the session that another process opened, as the client's sealed session id tells. */

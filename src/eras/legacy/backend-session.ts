@@ -191,13 +191,21 @@ export class BackendSession {
     return this.post(notificationRope(method, params), forwarded, isSafe(method), limitMs);
   }
 
-  /** Answers a server request; never throws. */
-  answer(id: RequestId, answer: { result: Buffer } | { error: Buffer }, forwarded: ForwardedHeaders): void {
+  /**
+   * Answers a server request; never throws.
+   * @param onReply told what the backend makes of that
+   */
+  answer(
+    id: RequestId,
+    answer: { result: Buffer } | { error: Buffer },
+    forwarded: ForwardedHeaders,
+    onReply?: (reply: RpcReply) => void,
+  ): void {
     const body =
       'result' in answer
         ? resultRope(id, new Rope().push(answer.result))
         : errorObjectRope(id, new Rope().push(answer.error));
-    this.#respond(body, forwarded);
+    this.#respond(body, forwarded, onReply);
   }
 
   /** Refuses a server request. */
@@ -211,13 +219,14 @@ export class BackendSession {
   }
 
   /** A server that takes no answers, and asks and asks, is not to have the gateway pile them up. */
-  #respond(body: Rope, forwarded: ForwardedHeaders): void {
+  #respond(body: Rope, forwarded: ForwardedHeaders, onReply?: (reply: RpcReply) => void): void {
     const send = (): void => {
       this.#responses++;
-      void this.post(body, forwarded).finally(() => {
+      const answered = this.post(body, forwarded).finally(() => {
         this.#responses--;
         this.#waitingResponses?.shift()?.();
       });
+      void answered.then(onReply);
     };
     if (this.#responses < MAX_RESPONSES) send();
     else {

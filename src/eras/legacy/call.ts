@@ -1,5 +1,5 @@
 import { isChange } from '../../exchange/changes.js';
-import { cancelled } from '../../exchange/errors.js';
+import { cancelled, type ExchangeError } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { serverMessageFor } from '../../exchange/progress.js';
 import { rewriteParams } from '../../exchange/rewrite.js';
@@ -49,6 +49,7 @@ export class LegacyCall implements RpcListener, Answering {
   #id = 0;
   #rpc: RpcCall | undefined;
   #done = false;
+  #undelivered: ExchangeError | undefined;
   readonly #onChange: (frame: NotificationFrame) => void;
   readonly #roots: Roots;
 
@@ -97,6 +98,7 @@ export class LegacyCall implements RpcListener, Answering {
     this.#done = true;
     this.#exchange.onCancel(undefined);
     this.#exchange.notes.backendMs = performance.now() - startedAt;
+    if (this.#undelivered !== undefined) throw this.#undelivered;
     if (this.#exchange.cancelled !== undefined) throw cancelled(this.#exchange.cancelled);
     return reply;
   }
@@ -135,6 +137,12 @@ export class LegacyCall implements RpcListener, Answering {
     const ask = (): Promise<Answer> => this.#exchange.ask(question);
     const isOfRoots = question.method === 'roots/list' && caller.era !== 'legacy';
     return isOfRoots ? this.#roots.answer(caller, ask) : ask();
+  }
+
+  undelivered(error: ExchangeError): void {
+    if (this.#done) return;
+    this.#undelivered ??= error;
+    this.#cancel(error.outcome.message);
   }
 
   #cancel(reason: string): void {

@@ -1,5 +1,10 @@
 import { CODE, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
-import type { Answer as ClientAnswer, Question, ServerMessage } from '../../exchange/types.js';
+import type {
+  Answer as ClientAnswer,
+  ForwardedHeaders,
+  Question,
+  ServerMessage,
+} from '../../exchange/types.js';
 import {
   type ErrorFrame,
   getMember,
@@ -57,12 +62,19 @@ export class ClientQuestions {
     });
   }
 
-  /** Takes the client's answer; one that nobody waits for is dropped. */
-  answer(frame: ResultFrame | ErrorFrame): void {
+  /** Whether somebody waits for an answer. */
+  expects({ id }: ResultFrame | ErrorFrame): boolean {
+    const asked = this.#asked(id);
+    return asked !== undefined && this.#open.has(asked);
+  }
+
+  /** Takes the client's answer, and what it came with; one that nobody waits for is dropped. */
+  answer(frame: ResultFrame | ErrorFrame, forwarded: ForwardedHeaders): void {
     const { id, bytes } = frame;
     const node = frame.type === 'result' ? frame.result : frame.error;
     const text = bytes.subarray(node.start, node.end);
-    this.#close(this.#asked(id))?.resolve(frame.type === 'result' ? { result: text } : { error: text });
+    const answer = frame.type === 'result' ? { result: text, forwarded } : { error: text, forwarded };
+    this.#close(this.#asked(id))?.resolve(answer);
   }
 
   /** Stops waiting for an answer, and tells the client so (basic/utilities/cancellation). */

@@ -275,9 +275,14 @@ export class LegacyClientSession implements ClientSession, Recorder {
     return this.ask(adaptQuestion(asked, featuresFor(revision), task).question, this.#stream);
   }
 
-  /** Takes the client's answer to a server request; one that nobody waits for is dropped. */
-  answer(frame: ResultFrame | ErrorFrame): void {
-    this.#questions?.answer(frame);
+  /** Whether a server waits for this answer of the client. */
+  expects(frame: ResultFrame | ErrorFrame): boolean {
+    return this.#questions?.expects(frame) === true;
+  }
+
+  /** Takes the client's answer to a server request, and what it came with; one that nobody waits for is dropped. */
+  answer(frame: ResultFrame | ErrorFrame, forwarded: ForwardedHeaders): void {
+    this.#questions?.answer(frame, forwarded);
   }
 
   /** Stops waiting for the answer to a question, and tells the client so. */

@@ -1,5 +1,5 @@
 import { ownerOf, readCapabilities } from '../../exchange/digest.js';
-import { CODE } from '../../exchange/errors.js';
+import { CODE, ExchangeError } from '../../exchange/errors.js';
 import { Exchange } from '../../exchange/exchange.js';
 import { type ErrorOutcome, type Outcome, ownResult } from '../../exchange/outcome.js';
 import type { RouteService } from '../../exchange/route-service.js';
@@ -31,7 +31,7 @@ import type { ClientSessions } from './client-sessions.js';
 import { initializeResult } from './initialize-result.js';
 import { writeError, writeResult } from './outcome.js';
 import { featuresFor, negotiateRevision } from './revisions.js';
-import { SessionFinder } from './session-finder.js';
+import { refuse, SessionFinder } from './session-finder.js';
 import { asksForTask } from './task-codec.js';
 
 const EMPTY = Buffer.from('{}');
@@ -40,6 +40,9 @@ const NO_KEYS: readonly string[] = [];
 
 /** Where the answer to one request goes: the HTTP response, or its place in the answer to a batch. */
 type Reply = (status: number, message: Rope, headers?: Readonly<Record<string, string>>) => void;
+
+/** A message that has no response. */
+type OneWay = NotificationFrame | ResultFrame | ErrorFrame;
 
 /** The legacy era toward clients: the handshake, and what comes on the sessions that it makes. */
 export class LegacyInbound implements Inbound {
@@ -132,7 +135,8 @@ export class LegacyInbound implements Inbound {
       await this.#request(route, call, session, body, (...args) => call.answer.end(...args));
     } else {
       if (isLeft(session)) await takeUp(route, call, session);
-      this.#oneWay(session, body);
+      if (!(await this.#admits(route, call, session, body))) return;
+      this.#oneWay(session, call, body);
       call.answer.endEmpty(202);
     }
   }
@@ -212,9 +216,33 @@ export class LegacyInbound implements Inbound {
     route.record(exchange, call.answer.status || 200, outcome);
   }
 
-  #oneWay(session: LegacyClientSession, frame: NotificationFrame | ResultFrame | ErrorFrame): void {
+  /**
+   * Tries the credentials of an answer before the server hears of it: the request that it is sent in is over by then, and
+   * a client that is to bring better ones could not be told. The question stays open for it.
+   */
+  async #admits(
+    route: RouteService,
+    call: HttpCall,
+    session: LegacyClientSession,
+    frame: OneWay,
+  ): Promise<boolean> {
+    if (frame.type === 'notification' || call.forwarded.authorization === undefined) return true;
+    if (!session.expects(frame)) return true;
+    try {
+      await route.authenticate(session.caller(call.forwarded));
+      return true;
+    } catch (error) {
+      // Whatever else the backend has to say of a try, the answer itself may still find its way.
+      if (error instanceof ExchangeError && error.outcome.status !== 401 && !isChallenge(error.outcome))
+        return true;
+      refuse(call, undefined, error);
+      return false;
+    }
+  }
+
+  #oneWay(session: LegacyClientSession, call: HttpCall, frame: OneWay): void {
     if (frame.type !== 'notification') {
-      session.answer(frame);
+      session.answer(frame, call.forwarded);
       return;
     }
     const { method, bytes, params, root } = frame;
@@ -264,7 +292,7 @@ export class LegacyInbound implements Inbound {
     await Promise.all(
       batch.items.map((item) => {
         if (item instanceof FrameError) reply(400, errorRope(item.id, item.code, item.message));
-        else if (item.type !== 'request') this.#oneWay(session, item);
+        else if (item.type !== 'request') this.#oneWay(session, call, item);
         else if (item.method === 'initialize') {
           reply(
             200,

@@ -17,6 +17,7 @@ import { BackendSession } from './backend-session.js';
 import { LegacyCall } from './call.js';
 import { promisesOf } from './changes.js';
 import { withoutPromises } from './codec.js';
+import { accepts } from './credentials.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
 import { LogLevels } from './log-levels.js';
 import { type ConfiguredLoss, LossTable } from './loss.js';
@@ -194,6 +195,7 @@ export class LegacyOutbound implements Outbound {
           await session.feedSettled();
           session.holder = call;
           exchange.onParked = (parked) => lease.park(parked);
+          exchange.tryCredentials = (forwarded) => accepts(session, forwarded);
         }
         const tasks = this.#tasks;
         if (tasks.runs(session) && (await abortable(exchange, tasks.wants(exchange, session)))) {
@@ -208,6 +210,7 @@ export class LegacyOutbound implements Outbound {
         return outcomeOf(exchange, session, reply, this.#options.ttlMs);
       } finally {
         exchange.onParked = undefined;
+        exchange.tryCredentials = undefined;
         if (!kept) {
           session.holder = undefined;
           lease.release();

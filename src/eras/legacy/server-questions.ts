@@ -1,8 +1,16 @@
-import { CODE, QuestionRefused, QuestionWithdrawn } from '../../exchange/errors.js';
+import {
+  badGateway,
+  CODE,
+  type ExchangeError,
+  QuestionRefused,
+  QuestionWithdrawn,
+} from '../../exchange/errors.js';
 import type { Answer, ForwardedHeaders, Question } from '../../exchange/types.js';
 import type { RequestFrame } from '../../jsonrpc/index.js';
+import type { RpcReply } from '../../transports/rpc-call.js';
 import { answerFor } from './answers.js';
 import type { BackendSession } from './backend-session.js';
+import { challengeIn } from './replies.js';
 import { featuresFor } from './revisions.js';
 
 const EMPTY_RESULT = Buffer.from('{}');
@@ -15,6 +23,8 @@ export interface Answering {
   readonly over: boolean;
   /** @throws QuestionRefused where there is no answer to be had, QuestionWithdrawn where none is wanted any more */
   answerTo(question: Question): Promise<Answer>;
+  /** The server will never have the answer, for which it waits on. */
+  undelivered?(error: ExchangeError): void;
 }
 
 /** Answers a request of a server, one way or the other; never throws. */
@@ -30,10 +40,30 @@ export async function answerServer(
   try {
     const answer = await by.answerTo({ id, method, params, bytes });
     if (by.over) return;
-    session.answer(id, answerFor(method, answer, featuresFor(session.info.revision)), by.forwarded);
+    session.answer(
+      id,
+      answerFor(method, answer, featuresFor(session.info.revision)),
+      by.forwarded,
+      (reply) => {
+        const refusal = refusalOf(session, reply);
+        if (refusal !== undefined) by.undelivered?.(refusal);
+      },
+    );
   } catch (error) {
     if (by.over || error instanceof QuestionWithdrawn) return;
     const code = error instanceof QuestionRefused ? error.code : CODE.internal;
     session.refuse(id, (error as Error).message, by.forwarded, code);
   }
+}
+
+/**
+ * Why an answer did not reach its server. Servers say many things of answers that they do not wait for any longer, and
+ * proxies of what they could not hand over in time; only what leaves no doubt counts.
+ */
+function refusalOf(session: BackendSession, reply: RpcReply): ExchangeError | undefined {
+  if (reply.kind === 'failed') return undefined;
+  const { name, losses } = session.backend;
+  if (!losses.saysLost(reply, session.id)) return challengeIn(reply);
+  session.drop();
+  return badGateway(`${name} lost the session while the client was asked`);
 }

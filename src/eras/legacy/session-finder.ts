@@ -87,7 +87,8 @@ export class SessionFinder {
   }
 }
 
-function refuse(call: HttpCall, id: RequestId | undefined, error: unknown): undefined {
+/** Answers with the error of the gateway's that says why a request goes no further. */
+export function refuse(call: HttpCall, id: RequestId | undefined, error: unknown): undefined {
   if (!(error instanceof ExchangeError)) throw error;
   const { status, code, message, headers } = error.outcome;
   call.answer.end(status ?? 502, errorRope(id, code, message), headers);

@@ -1,6 +1,7 @@
-import { CODE } from '../../exchange/errors.js';
+import { ownerOf } from '../../exchange/digest.js';
+import { CODE, ExchangeError } from '../../exchange/errors.js';
 import { Exchange, type ExchangeRequest } from '../../exchange/exchange.js';
-import { type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
+import { type ErrorOutcome, type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
 import type { RouteService } from '../../exchange/route-service.js';
 import { declaresTasks, tasksUndeclared } from '../../exchange/tasks.js';
 import type { Caller, EraName } from '../../exchange/types.js';
@@ -148,12 +149,27 @@ export class ModernInbound implements Inbound {
     if (params === undefined || state === undefined) return 'new';
     const token = stringOf(bytes, state);
     const digest = (): string => requestDigest(method, bytes, params);
-    const found = token === undefined ? undefined : this.#lot.find(token, call.principal, digest);
+    const owner = ownerOf(call.forwarded.authorization);
+    const find = () =>
+      token === undefined ? undefined : this.#lot.find(token, call.principal, digest, owner);
+    let found = find();
+    if (found?.kind === 'parked' && found.ticket.principal !== call.principal) {
+      // Nobody but the backend can tell whether a renewed credential is its owner's.
+      const refusal = await refusedBy(route, this.#caller(call, envelope));
+      if (refusal !== undefined) {
+        refuseCredentials(call, frame, refusal);
+        return 'answered';
+      }
+      found = find();
+    }
     const responses = getMember(bytes, params, 'inputResponses');
     if (found?.kind === 'parked') {
       if (responses !== undefined && responses.kind !== 'object')
         refuseState(call, frame, 'inputResponses must be an object');
-      else found.ticket.call.resume(waiterOf(call, frame, envelope), bytes, responses);
+      else {
+        const { forwarded } = call;
+        found.ticket.call.resume(waiterOf(call, frame, envelope), { forwarded, bytes, responses });
+      }
       return 'answered';
     }
     if (found?.kind === 'again') {
@@ -179,6 +195,7 @@ export class ModernInbound implements Inbound {
       this.#lot.sealAgain(
         caller.principal,
         requestDigest(request.method, request.params.bytes, request.params.node),
+        ownerOf(caller.forwarded.authorization),
       ),
     );
   };
@@ -186,7 +203,7 @@ export class ModernInbound implements Inbound {
   #outcome(route: RouteService, call: HttpCall, frame: RequestFrame, exchange: Exchange): Promise<Outcome> {
     if (frame.method === DISCOVER) return discover(route, exchange);
     if (frame.method === LISTEN) return this.#listen(route, call, frame, exchange);
-    return this.#tasks.answer(exchange) ?? route.run(exchange);
+    return this.#tasks.answer(exchange, (caller) => route.authenticate(caller)) ?? route.run(exchange);
   }
 
   /** A modern backend keeps the subscription itself; on another one the gateway does. */
@@ -272,6 +289,22 @@ function waiterOf(call: HttpCall, frame: RequestFrame, envelope: Envelope): Wait
 
 function refuseState(call: HttpCall, frame: RequestFrame, message: string): void {
   call.answer.end(400, errorRope(frame.id, CODE.invalidParams, message));
+}
+
+function refuseCredentials(call: HttpCall, frame: RequestFrame, refusal: ErrorOutcome): void {
+  const { status = 502, code, message, headers } = refusal;
+  call.answer.end(status, errorRope(frame.id, code, message), headers);
+}
+
+/** What the backend has against the credentials of a caller. */
+async function refusedBy(route: RouteService, caller: Caller): Promise<ErrorOutcome | undefined> {
+  try {
+    await route.authenticate(caller);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ExchangeError) return error.outcome;
+    throw error;
+  }
 }
 
 /** The first answer that is a refusal. */

@@ -1,10 +1,12 @@
 import { MAY_ASK } from '../../exchange/asking.js';
+import { ownerOf } from '../../exchange/digest.js';
 import { CODE, overloaded, QuestionRefused } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../../exchange/outcome.js';
 import {
   type Channel,
   type Answer as ClientAnswer,
+  type ForwardedHeaders,
   isLogLevel,
   type LogLevel,
   levelReaches,
@@ -32,6 +34,14 @@ export interface Waiter {
   readonly logLevel: LogLevel | undefined;
 }
 
+/** What a client comes back with. */
+export interface Return {
+  readonly forwarded: ForwardedHeaders;
+  /** The body of its request. */
+  readonly bytes: Buffer;
+  readonly responses: JsonNode | undefined;
+}
+
 /**
  * One call of a modern client from the inside: the requests that wait for it, and the questions that its server asks.
  * A question ends the waiting requests with `input_required` and parks the call; the client's retry, which brings the
@@ -46,6 +56,8 @@ export class InteractiveCall implements Channel, Parkable {
   #waiters: Waiter[] = [];
   #ticket: Ticket<InteractiveCall> | undefined;
   #gathering: NodeJS.Timeout | undefined;
+  /** The client is back, and whether with good credentials is being found out. */
+  #trying = false;
   #outcome: Outcome | undefined;
   /** The error that the call ends with whatever the backend still says. */
   #verdict: ErrorOutcome | undefined;
@@ -122,7 +134,7 @@ export class InteractiveCall implements Channel, Parkable {
   }
 
   /** A retry came for the round that is open. The first one's answers count; copies of it wait for the same outcome. */
-  resume(waiter: Waiter, bytes: Buffer, responses: JsonNode | undefined): void {
+  resume(waiter: Waiter, { forwarded, bytes, responses }: Return): void {
     const ticket = this.#ticket as Ticket<InteractiveCall>;
     const first = this.#waiters.length === 0;
     if (this.#waiters.length >= MAX_WAITERS) {
@@ -133,15 +145,44 @@ export class InteractiveCall implements Channel, Parkable {
     this.#waiters.push(waiter);
     this.#watch(waiter);
     if (!first) return;
+    const { expiresAt } = ticket;
     ticket.expiresAt = Number.POSITIVE_INFINITY;
+    const goOn = (): void => this.#goOn(waiter, forwarded, bytes, responses);
+    const { tryCredentials } = this.#exchange;
+    if (forwarded.authorization === undefined || tryCredentials === undefined) {
+      goOn();
+      return;
+    }
+    this.#trying = true;
+    tryCredentials(forwarded)
+      .then(
+        () => undefined,
+        // Whatever else the backend has to say of a try, the answers themselves may still find their way.
+        (error: { outcome?: ErrorOutcome }) => (error.outcome?.status === 401 ? error.outcome : undefined),
+      )
+      .then((refusal) => {
+        this.#trying = false;
+        if (refusal === undefined || this.#outcome !== undefined) goOn();
+        else this.#turnAway(ticket, expiresAt, refusal);
+      });
+  }
+
+  #goOn(waiter: Waiter, forwarded: ForwardedHeaders, bytes: Buffer, responses: JsonNode | undefined): void {
     if (this.#outcome !== undefined) {
       this.finish(this.#outcome);
       return;
     }
+    this.#exchange.renew(forwarded);
     this.#exchange.unpark(waiter.progressToken);
     if (responses !== undefined) this.#questions?.answer(bytes, responses);
     // What was not answered is asked again, together with what comes up meanwhile.
     if (this.#hasQuestions) this.#gather();
+  }
+
+  /** The backend refuses the credentials of a retry: the same retry with better ones finds everything as it was. */
+  #turnAway(ticket: Ticket<InteractiveCall>, expiresAt: number, refusal: ErrorOutcome): void {
+    ticket.expiresAt = expiresAt;
+    for (const waiter of this.#waiters.splice(0)) this.#write(waiter, this.#exchange, refusal);
   }
 
   /** The call has its outcome: the waiting requests get it, or the retry that is still to come. */
@@ -185,7 +226,8 @@ export class InteractiveCall implements Channel, Parkable {
     const { request, caller } = this.#exchange;
     const { bytes, node } = request.params;
     try {
-      this.#ticket = this.#lot.admit(this, caller.principal, requestDigest(request.method, bytes, node));
+      const digest = requestDigest(request.method, bytes, node);
+      this.#ticket = this.#lot.admit(this, caller.principal, digest, ownerOf(caller.forwarded.authorization));
       return undefined;
     } catch (error) {
       return (error as { outcome: ErrorOutcome }).outcome;
@@ -199,7 +241,7 @@ export class InteractiveCall implements Channel, Parkable {
   }
 
   #gather(): void {
-    if (this.#gathering !== undefined || this.#waiters.length === 0) return;
+    if (this.#gathering !== undefined || this.#trying || this.#waiters.length === 0) return;
     this.#gathering = setTimeout(() => {
       this.#gathering = undefined;
       if (this.#hasQuestions && this.#waiters.length > 0) this.#park();

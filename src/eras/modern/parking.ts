@@ -30,6 +30,8 @@ export interface Ticket<Call> {
   readonly id: string;
   readonly call: Call;
   readonly principal: Principal;
+  /** See {@link RequestState.owner}. */
+  readonly owner: string | undefined;
   readonly digest: string;
   round: number;
   /** On the monotonic clock; infinite while a client's request for the call is open. */
@@ -77,13 +79,14 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
    * Gives a call its place.
    * @throws ExchangeError when there are too many
    */
-  admit(call: Call, principal: Principal, digest: string): Ticket<Call> {
+  admit(call: Call, principal: Principal, digest: string, owner?: string): Ticket<Call> {
     this.#quota.take(principal);
     const id = randomBytes(12).toString('base64url');
     const ticket: Ticket<Call> = {
       id,
       call,
       principal,
+      owner,
       digest,
       round: 0,
       expiresAt: Number.POSITIVE_INFINITY,
@@ -100,7 +103,7 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
   startRound(ticket: Ticket<Call>, openSince = performance.now()): string {
     ticket.round++;
     ticket.expiresAt = openSince + this.#options.timeoutMs;
-    return this.#seal(ticket.id, ticket.round, ticket.principal, ticket.digest);
+    return this.#seal(ticket.id, ticket.round, ticket.principal, ticket.digest, ticket.owner);
   }
 
   /** Whether the time for answers is over that began then. */
@@ -109,8 +112,8 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
   }
 
   /** A state for a retry that needs nothing to be kept for it. */
-  sealAgain(principal: Principal, digest: string): string {
-    return this.#seal('', 0, principal, digest);
+  sealAgain(principal: Principal, digest: string, owner?: string): string {
+    return this.#seal('', 0, principal, digest, owner);
   }
 
   release(ticket: Ticket<Call>): void {
@@ -119,11 +122,14 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
     if (this.#tickets.size === 0) this.#options.ticker.remove(this);
   }
 
-  /** What a state stands for, when this principal brings it with this request. */
-  find(token: string, principal: Principal, digest: () => string): Found<Call> {
+  /**
+   * What a state stands for, when this principal brings it with this request. One of another principal is found by whose
+   * credential names the same owner, which is still to be proved: see {@link Ticket.principal}.
+   */
+  find(token: string, principal: Principal, digest: () => string, owner?: string): Found<Call> {
     const state = openState(this.#options.sealer, this.#options.route, token);
     if (state === undefined) return { kind: 'unknown' };
-    const reason = this.#problem(state, principal, digest);
+    const reason = this.#problem(state, principal, digest, owner);
     if (reason !== undefined) return { kind: 'refused', reason };
     if (state.call === '') return { kind: 'again' };
     const ticket = this.#tickets.get(state.call);
@@ -140,8 +146,14 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
     }
   }
 
-  #problem(state: RequestState, principal: Principal, digest: () => string): string | undefined {
-    if (state.principal !== principal) return 'it belongs to another principal';
+  #problem(
+    state: RequestState,
+    principal: Principal,
+    digest: () => string,
+    owner: string | undefined,
+  ): string | undefined {
+    const isOwners = owner !== undefined && owner === state.owner;
+    if (state.principal !== principal && !isOwners) return 'it belongs to another principal';
     if (state.expiresAt < Date.now()) return 'it has expired';
     if (state.digest !== digest()) return 'it belongs to another request';
     if (state.call !== '' && state.instance !== this.#instance)
@@ -149,9 +161,16 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
     return undefined;
   }
 
-  #seal(call: string, round: number, principal: Principal, digest: string): string {
+  #seal(
+    call: string,
+    round: number,
+    principal: Principal,
+    digest: string,
+    owner: string | undefined,
+  ): string {
     const { sealer, route, timeoutMs } = this.#options;
     const expiresAt = Date.now() + timeoutMs;
-    return sealState(sealer, route, { instance: this.#instance, call, round, principal, digest, expiresAt });
+    const instance = this.#instance;
+    return sealState(sealer, route, { instance, call, round, principal, owner, digest, expiresAt });
   }
 }

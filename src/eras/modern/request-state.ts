@@ -11,6 +11,8 @@ export interface RequestState {
   readonly call: string;
   readonly round: number;
   readonly principal: Principal;
+  /** Whose the credential was by its own words, since credentials are renewed; undefined where it has none. */
+  readonly owner?: string | undefined;
   /** Of the method and the params of the original request. */
   readonly digest: string;
   /** Milliseconds since the epoch. */
@@ -21,23 +23,25 @@ export interface RequestState {
 const purposeOf = (route: string): string => `request state ${route}`;
 
 export function sealState(sealer: Sealer, route: string, state: RequestState): string {
-  const { instance, call, round, principal, digest, expiresAt } = state;
-  return sealer.seal(purposeOf(route), JSON.stringify([instance, call, round, principal, digest, expiresAt]));
+  const { instance, call, round, principal, digest, expiresAt, owner } = state;
+  const content = [instance, call, round, principal, digest, expiresAt];
+  return sealer.seal(purposeOf(route), JSON.stringify(owner === undefined ? content : [...content, owner]));
 }
 
 /** @returns undefined for what the gateway, or another with its key, did not seal exactly so for this route */
 export function openState(sealer: Sealer, route: string, token: string): RequestState | undefined {
   const content = sealer.open(purposeOf(route), token);
   if (content === undefined) return undefined;
-  const [instance, call, round, principal, digest, expiresAt] = JSON.parse(content) as [
+  const [instance, call, round, principal, digest, expiresAt, owner] = JSON.parse(content) as [
     string,
     string,
     number,
     Principal,
     string,
     number,
+    string | undefined,
   ];
-  return { instance, call, round, principal, digest, expiresAt };
+  return { instance, call, round, principal, digest, expiresAt, owner };
 }
 
 /** Members of the params that differ from one try of a request to the next. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { abortable } from '../../exchange/abortable.js';
 import { NOWHERE } from '../../exchange/bag.js';
+import { ownerOf } from '../../exchange/digest.js';
 import { CODE } from '../../exchange/errors.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
@@ -52,16 +53,21 @@ export class TaskBoard implements Ticking {
 
   /**
    * Answers a request about a task.
+   * @param authenticate asks the backend whether a credential that names the owner of the task is that one's, since
+   *   nobody else can tell; it rejects with the outcome where it is not
    * @returns undefined where it is none of these
    */
-  answer(exchange: Exchange): Promise<Outcome> | undefined {
+  answer(exchange: Exchange, authenticate: (caller: Caller) => Promise<void>): Promise<Outcome> | undefined {
     const { method, name } = exchange.request;
     const answer = Object.hasOwn(METHODS, method) ? METHODS[method] : undefined;
     const content = answer === undefined ? undefined : this.#open(name ?? '');
     if (answer === undefined || content === undefined) return undefined;
     if (exchange.taskKeeper === undefined) return Promise.resolve(tasksUndeclared());
-    const task = this.#find(content, exchange.caller.principal);
-    return task === undefined ? Promise.resolve(taskNotFound()) : this.#answer(answer, task, exchange);
+    const { caller } = exchange;
+    const task = this.#find(content, caller);
+    if (task === undefined) return Promise.resolve(taskNotFound());
+    const proof = task.caller.principal === caller.principal ? undefined : () => authenticate(caller);
+    return this.#answer(answer, task, exchange, proof);
   }
 
   /** Looks for tasks whose time is over. */
@@ -75,8 +81,14 @@ export class TaskBoard implements Ticking {
     await Promise.all([...this.#tasks].map(([number, task]) => this.#drop(number, task)));
   }
 
-  async #answer(answer: TaskMethod, task: KeptTask, exchange: Exchange): Promise<Outcome> {
+  async #answer(
+    answer: TaskMethod,
+    task: KeptTask,
+    exchange: Exchange,
+    proof: (() => Promise<void>) | undefined,
+  ): Promise<Outcome> {
     try {
+      if (proof !== undefined) await abortable(exchange, proof());
       return await abortable(exchange, answer(task, exchange));
     } catch (error) {
       const { outcome } = error as { outcome?: Outcome };
@@ -95,7 +107,7 @@ export class TaskBoard implements Ticking {
     this.#quota.take(principal);
     const number = randomBytes(12).toString('base64url');
     const { sealer, route, ttlMs, ticker } = this.#options;
-    const id = sealer.seal(purposeOf(route), JSON.stringify([this.#instance, number, principal]));
+    const id = sealer.seal(purposeOf(route), JSON.stringify([this.#instance, number]));
     const onGivenBack = (): void => {
       if (this.#tasks.delete(number)) this.#quota.give(principal);
     };
@@ -109,11 +121,14 @@ export class TaskBoard implements Ticking {
     return this.#options.sealer.open(purposeOf(this.#options.route), id);
   }
 
-  #find(content: string, caller: Principal): KeptTask | undefined {
-    const [instance, number, principal] = JSON.parse(content) as [string, string, Principal];
-    if (instance !== this.#instance || principal !== caller) return undefined;
-    const task = this.#tasks.get(number);
-    return task === undefined || performance.now() >= task.expiresAt ? undefined : task;
+  /** A task of the caller's, as far as the credential tells: of its principal, or of one with the same owner. */
+  #find(content: string, { principal, forwarded }: Caller): KeptTask | undefined {
+    const [instance, number] = JSON.parse(content) as [string, string];
+    const task = instance === this.#instance ? this.#tasks.get(number) : undefined;
+    if (task === undefined || performance.now() >= task.expiresAt) return undefined;
+    if (task.caller.principal === principal) return task;
+    const owner = ownerOf(forwarded.authorization);
+    return owner !== undefined && owner === ownerOf(task.caller.forwarded.authorization) ? task : undefined;
   }
 
   /** A task whose end was told makes way for a new one. */
