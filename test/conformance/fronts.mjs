@@ -1,14 +1,9 @@
 // What stands between the suite and the fixture servers.
 
+import { LM_ROUTE } from '../fronts/eragate.mjs';
 import { startFront } from '../fronts/start.mjs';
 import { startGateway } from './gateway.mjs';
 import { startRelay } from './relay.mjs';
-
-/**
- * Where no server of the client's era closes the stream of a call for the client to come back, the gateway does so: after
- * most of the time that the fixture takes, and before twice that, since the suite comes back once.
- */
-const LM_ROUTE = { timeouts: { stream: '2s' } };
 
 /** The gateway, which finds out by itself what is behind it. */
 export const gateway = {
