@@ -149,6 +149,42 @@ export function dressResult(method: string, outcome: ResultOutcome, features: Re
   } else lowerResult(method, outcome, features);
 }
 
+/**
+ * Takes off a legacy server's result what no revision of its era has, and for which clients refuse the whole of it: one
+ * tool whose output is described as no object costs them all others. Everything else goes to them byte for byte.
+ */
+export function mendResult(method: string, outcome: ResultOutcome): void {
+  const { bytes, node, edits } = outcome;
+  if (CACHEABLE.has(method)) leaveOutNullCursor(outcome);
+  if (method === 'tools/list') {
+    const tools = getMember(bytes, node, 'tools');
+    if (tools?.kind === 'array' && mentions(bytes, tools, 'outputSchema')) {
+      const mended = withoutForeignOutput(bytes, tools);
+      if (mended !== undefined) edits.set('tools', mended);
+    }
+  } else if (method === 'tools/call') {
+    const structured = getMember(bytes, node, 'structuredContent');
+    if (structured?.kind === 'null') edits.set('structuredContent', undefined);
+    else if (structured !== undefined && structured.kind !== 'object')
+      edits.set('structuredContent', wrappedValue(bytes, structured));
+  }
+}
+
+/** @returns undefined when all can stay as it is */
+function withoutForeignOutput(bytes: Buffer, tools: JsonNode): Rope | undefined {
+  let changed = false;
+  const mended = mapElements(bytes, tools, (tool) => {
+    const output = getMember(bytes, tool, 'outputSchema');
+    const out = new Rope();
+    if (output === undefined || describesObject(bytes, output))
+      return out.pushSlice(bytes, tool.start, tool.end);
+    changed = true;
+    writeObject(out, bytes, tool, new Map([['outputSchema', undefined]]));
+    return out;
+  });
+  return changed ? mended : undefined;
+}
+
 /** Puts what a client's revision lacks into words that it has; results of both eras need it. */
 export function lowerResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
   const { bytes, node, edits } = outcome;
@@ -198,18 +234,17 @@ function dressCallResult(outcome: ResultOutcome, features: RevisionFeatures): vo
   if (structured !== undefined) {
     const isObject = structured.kind === 'object';
     const failed = getMember(bytes, node, 'isError')?.kind === 'true';
-    if (!isObject || (outcome.objectOutput === false && !failed)) {
-      const wrapped = new Rope()
-        .push('{"result":')
-        .pushSlice(bytes, structured.start, structured.end)
-        .push('}');
-      edits.set('structuredContent', wrapped);
-    }
+    if (!isObject || (outcome.objectOutput === false && !failed))
+      edits.set('structuredContent', wrappedValue(bytes, structured));
     if (!(isObject && features.structuredContent) && !hasText(bytes, content))
       blocks = withText(bytes, content, blocks, textOf(bytes, structured));
   }
   if (isMissing(content) && blocks === undefined) edits.set('content', '[]');
   else if (blocks !== undefined) edits.set('content', blocks);
+}
+
+function wrappedValue(bytes: Buffer, { start, end }: JsonNode): Rope {
+  return new Rope().push('{"result":').pushSlice(bytes, start, end).push('}');
 }
 
 function hasText(bytes: Buffer, content: JsonNode | undefined): boolean {

@@ -11,7 +11,7 @@ import {
   stringOf,
   writeObject,
 } from '../../jsonrpc/index.js';
-import { dressResult, lowerResult } from './codec.js';
+import { dressResult, lowerResult, mendResult } from './codec.js';
 import type { RevisionFeatures } from './revisions.js';
 import { dressHandle, dressTask, dressTaskResult, namedTask } from './task-codec.js';
 
@@ -49,9 +49,13 @@ export function writeResult(
 }
 
 function dressed(outcome: ResultOutcome, exchange: Exchange, features: RevisionFeatures): Rope {
+  const { method } = exchange.request;
   if (outcome.dress === 'none') dress(outcome, exchange, features);
-  // A server of this era is at most newer than its client, and clients since then bear what they do not know.
-  else if (!features.resourceLinks) lowerResult(exchange.request.method, outcome, features);
+  else {
+    mendResult(method, outcome);
+    // A server of this era is at most newer than its client, and clients since then bear what they do not know.
+    if (!features.resourceLinks) lowerResult(method, outcome, features);
+  }
   const { bytes, node, edits } = outcome;
   const result = new Rope();
   writeObject(result, bytes, node, edits);
