@@ -1,4 +1,4 @@
-// npm run bench: what the gateway costs, against a bare pipe and against @fastify/http-proxy, in one run.
+// What the gateway costs, against a bare pipe and against @fastify/http-proxy, in one run.
 //
 //   --quick   about two minutes instead of eight, with wider error bars
 //   --peers   beside other proxies and gateways in place of all else; installs them at the first time (npm, pip; nginx is

@@ -1,55 +1,24 @@
 // The official conformance suite: fetched from npm at a pinned version into a cache folder, on a Node that it runs on.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { cacheFolder, imageNode, install, run } from '../support/fetched.mjs';
 
 export const SUITE_VERSION = '0.2.0-alpha.12';
 const NEEDED_NODE = 22;
-const NODE_PACKAGE = 'node@24';
 
-const cache = join(
-  process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
-  'eragate',
-  `conformance-${SUITE_VERSION}`,
-);
-
+const cache = cacheFolder(`conformance-${SUITE_VERSION}`);
 const ownNodeWillDo = Number(process.versions.node.split('.')[0]) >= NEEDED_NODE;
-
-/** Runs a command and gives its exit code; what it writes goes to `file`. */
-async function run(command, args, file, env = {}) {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
-  const stop = () => child.kill('SIGKILL');
-  process.once('exit', stop);
-  const written = [];
-  child.stdout.on('data', (chunk) => written.push(chunk));
-  child.stderr.on('data', (chunk) => written.push(chunk));
-  const [code] = await once(child, 'close');
-  process.off('exit', stop);
-  if (file) writeFileSync(file, Buffer.concat(written));
-  return { code, text: Buffer.concat(written).toString() };
-}
-
-async function install(folder, packages) {
-  mkdirSync(folder, { recursive: true });
-  const args = ['install', '--prefix', folder, '--no-save', '--no-audit', '--no-fund', ...packages];
-  const { code, text } = await run('npm', args);
-  if (code !== 0) throw new Error(`npm install ${packages.join(' ')} failed:\n${text}`);
-}
 
 /**
  * Makes the suite ready to run.
- * @param node path of a Node of 22 or newer; by default this one, or one from npm
+ * @param node path of a Node of 22 or newer; by default this one, or that of the image
  * @returns `{ nodeVersion, run }`, `run(args, folder)` runs a command of the suite and gives its exit code
  */
 export async function prepareSuite(node) {
   const script = join(cache, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
-  const fetched = join(cache, 'node/node_modules/node/bin/node');
   if (!existsSync(script)) await install(cache, [`@modelcontextprotocol/conformance@${SUITE_VERSION}`]);
-  const binary = node ?? (ownNodeWillDo ? process.execPath : fetched);
-  if (!existsSync(binary)) await install(join(cache, 'node'), [NODE_PACKAGE]);
+  const binary = node ?? (ownNodeWillDo ? process.execPath : await imageNode());
   const { code, text } = await run(binary, ['--version']);
   if (code !== 0) throw new Error(`${binary} does not run: ${text}`);
   return {
