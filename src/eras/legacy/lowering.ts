@@ -5,7 +5,6 @@ import {
   elementsOf,
   getMember,
   type JsonNode,
-  membersOf,
   parseFrame,
   type RequestFrame,
   Rope,
@@ -79,16 +78,11 @@ const QUESTIONS: Readonly<Record<string, Lower | undefined>> = {
     const lowered = messages?.kind === 'array' ? lowerMessages(bytes, messages, features) : undefined;
     return lowered === undefined ? new Map() : new Map([['messages', lowered]]);
   },
-  'elicitation/create': (bytes, params, features) => {
-    const edits: PendingEdits = new Map();
-    if (features.urlElicitation) return edits;
-    // There was no word for forms.
-    if (stringOf(bytes, getMember(bytes, params, 'mode')) === 'form') edits.set('mode', undefined);
-    const schema = getMember(bytes, params, 'requestedSchema');
-    const lowered = schema === undefined ? undefined : lowerForm(bytes, schema);
-    if (lowered !== undefined) edits.set('requestedSchema', lowered);
-    return edits;
-  },
+  // There was no word for forms. Their fields stay as they are: a choice in words of a later revision can still be typed in.
+  'elicitation/create': (bytes, params, features) =>
+    !features.urlElicitation && stringOf(bytes, getMember(bytes, params, 'mode')) === 'form'
+      ? new Map([['mode', undefined]])
+      : new Map(),
 };
 
 /** The same question with other params. */
@@ -133,44 +127,4 @@ export function lowerMessages(
     }
   }
   return changed ? out.push(']') : undefined;
-}
-
-/**
- * Choices with titles were a list of values and a list of their names before 2025-11-25 (SEP-1330). Both say the same, so
- * that the newer words may stay beside the older ones, for whoever knows them.
- */
-function lowerForm(bytes: Buffer, schema: JsonNode): Rope | undefined {
-  const properties = getMember(bytes, schema, 'properties');
-  if (properties?.kind !== 'object') return undefined;
-  const edits = new Map<string, Rope>();
-  for (const { key, value } of membersOf(bytes, properties)) {
-    const lowered = value.kind === 'object' ? namedChoices(bytes, value) : undefined;
-    if (lowered !== undefined) edits.set(key, lowered);
-  }
-  if (edits.size === 0) return undefined;
-  const lowered = new Rope();
-  writeObject(lowered, bytes, properties, edits);
-  const out = new Rope();
-  writeObject(out, bytes, schema, new Map([['properties', lowered]]));
-  return out;
-}
-
-function namedChoices(bytes: Buffer, field: JsonNode): Rope | undefined {
-  const choices = getMember(bytes, field, 'oneOf');
-  if (choices?.kind !== 'array' || getMember(bytes, field, 'enum') !== undefined) return undefined;
-  const values: string[] = [];
-  const names: string[] = [];
-  for (const choice of elementsOf(bytes, choices)) {
-    const value = stringOf(bytes, getMember(bytes, choice, 'const'));
-    if (value === undefined) return undefined;
-    values.push(value);
-    names.push(stringOf(bytes, getMember(bytes, choice, 'title')) ?? value);
-  }
-  const out = new Rope();
-  const edits = new Map([
-    ['enum', JSON.stringify(values)],
-    ['enumNames', JSON.stringify(names)],
-  ]);
-  writeObject(out, bytes, field, edits);
-  return out;
 }

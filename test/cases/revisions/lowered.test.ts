@@ -121,10 +121,7 @@ const QUESTIONS: Readonly<Record<string, QuestionRow>> = {
     method: 'elicitation/create',
     params: form({ colour: TITLED }),
     since: '2024-11-05',
-    asked: (revision) =>
-      revision < '2025-11-25'
-        ? form({ colour: { ...TITLED, enum: ['r', 'g'], enumNames: ['Red', 'Green'] } })
-        : form({ colour: TITLED }),
+    asked: () => form({ colour: TITLED }),
   },
   'a choice that is told in old words already': {
     method: 'elicitation/create',
