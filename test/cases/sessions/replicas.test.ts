@@ -1,21 +1,16 @@
 import { createHmac } from 'node:crypto';
-import { afterEach, describe, expect, test } from 'vitest';
+import type { Socket } from 'node:net';
+import { describe, expect, test } from 'vitest';
 import { connect } from '../../support/clients.js';
 import { startGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { type Loose, sleep, until } from '../../support/net.js';
 import { startV1, startV2 } from '../../support/peers/index.js';
 import { type LegacySession, legacy, modern, open as openStream, send } from '../../support/raw.js';
 import { startTurntable } from '../../support/turntable.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const KEY = ['one', 'two', 'three'].map((name) => createHmac('sha256', name).digest('base64'));
 const echo = { name: 'echo', arguments: { a: 1 } };
@@ -332,11 +327,18 @@ test.each(['initialize', 'notifications/initialized', 'tools/call'])(
 );
 
 test('a balancer that closes quiet connections between the calls is not noticed', async () => {
+  const quiet = new WeakMap<Socket, NodeJS.Timeout>();
   const backend = await keep(
     startLegacyBackend({
       intercept: ({ res }) => {
-        const { socket } = res;
-        res.on('finish', () => setTimeout(() => socket?.destroy(), 20));
+        const socket = res.socket as Socket;
+        clearTimeout(quiet.get(socket));
+        res.on('finish', () =>
+          quiet.set(
+            socket,
+            setTimeout(() => socket.destroy(), 20),
+          ),
+        );
         return false;
       },
     }),
