@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable, Transform } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { BodyCollector } from '../transports/collector.js';
+import { contentCoding } from '../transports/content-coding.js';
 
 /** A request body that is not taken, with the HTTP status that says why. */
 export class BodyRefused extends Error {
@@ -16,13 +16,6 @@ export class BodyRefused extends Error {
 const ONE_CHUNK = 64 * 1024;
 /** As long as a client may go on sending a body that nobody wants. */
 const DISCARD_MS = 2_000;
-
-const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream & { destroy(): void }>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-};
 
 /** Is told how the reading of a body ended: one of the two, once. */
 export interface BodyTaker {
@@ -44,9 +37,10 @@ export function readBody(req: IncomingMessage, limit: number, taker: BodyTaker):
     else collect(req, limit, announced, taker);
     return;
   }
-  const open = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
-  if (open === undefined) taker.onRefused(new BodyRefused(415, `Unsupported Content-Encoding: ${encoding}`));
-  else decode(req, open() as unknown as Transform, limit, taker);
+  const coding = contentCoding(encoding);
+  if (coding === undefined)
+    taker.onRefused(new BodyRefused(415, `Unsupported Content-Encoding: ${encoding}`));
+  else decode(req, coding.open(false), limit, taker);
 }
 
 function decode(req: IncomingMessage, decoder: Transform, limit: number, taker: BodyTaker): void {

@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream';
-import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { SseDecoder } from '../jsonrpc/index.js';
 import { BodyCollector } from './collector.js';
+import { contentCoding } from './content-coding.js';
 import { TransportError, transportErrorFrom } from './errors.js';
 import type { ResponseHeaders } from './response-headers.js';
 
@@ -167,17 +167,6 @@ class TextReader implements BodyReader {
   hold(): void {}
 }
 
-/** What has come is decoded at once, so that events are not held back, and a body that is cut off is no error here. */
-const ZLIB = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
-const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
-
-const DECODERS: Readonly<Record<string, () => Transform>> = {
-  gzip: () => createGunzip(ZLIB),
-  'x-gzip': () => createGunzip(ZLIB),
-  deflate: () => createInflate(ZLIB),
-  br: () => createBrotliDecompress(BROTLI),
-};
-
 /** Some backends compress although they were asked not to. */
 class DecodingReader implements BodyReader {
   readonly kind: BodyReader['kind'];
@@ -187,12 +176,12 @@ class DecodingReader implements BodyReader {
   #abandoned = false;
 
   constructor(encoding: string, reader: BodyReader, owner: BodyOwner) {
-    const open = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
-    if (open === undefined) throw new TransportError('unusable', `unknown Content-Encoding ${encoding}`);
+    const coding = contentCoding(encoding);
+    if (coding === undefined) throw new TransportError('unusable', `unknown Content-Encoding ${encoding}`);
     this.kind = reader.kind;
     this.#reader = reader;
     this.#owner = owner;
-    this.#decoder = open();
+    this.#decoder = coding.open(true);
     this.#decoder.on('data', (chunk: Buffer) => this.#unlessAbandoned(() => reader.push(chunk)));
     this.#decoder.on('error', (error) =>
       owner.fail(new TransportError('unusable', `bad ${encoding} body: ${error.message}`)),

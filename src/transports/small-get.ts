@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { request } from 'undici';
+import { contentCoding } from './content-coding.js';
 
 export interface SmallAnswer {
   readonly status: number;
@@ -17,14 +17,6 @@ interface SmallLimits {
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const MAX_REDIRECTS = 3;
-
-/** Some servers compress although they were asked not to. */
-const DECODERS: Readonly<Record<string, typeof gunzipSync>> = {
-  gzip: gunzipSync,
-  'x-gzip': gunzipSync,
-  deflate: inflateSync,
-  br: brotliDecompressSync,
-};
 
 /**
  * One GET for a small document, on a connection of its own. Redirects are followed within the origin alone, since the
@@ -65,11 +57,12 @@ async function get(
   }
   const encoding = String(answer.headers['content-encoding'] ?? '').toLowerCase();
   const body = Buffer.concat(pieces);
-  const decode = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
+  // Some servers compress although they were asked not to.
+  const coding = contentCoding(encoding);
   return {
     status: answer.statusCode,
     headers: answer.headers,
-    body: decode === undefined ? body : decode(body, { maxOutputLength: maxBytes }),
+    body: coding === undefined ? body : coding.decode(body, maxBytes),
   };
 }
 

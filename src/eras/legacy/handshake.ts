@@ -11,7 +11,6 @@ import {
   stringOf,
   textOf,
 } from '../../jsonrpc/index.js';
-import type { TransportError } from '../../transports/errors.js';
 import type { ResponseHeaders } from '../../transports/response-headers.js';
 import { RpcCall, type RpcReply, SILENT } from '../../transports/rpc-call.js';
 import { POST_HEADERS } from '../../transports/streamable-http.js';
@@ -65,18 +64,18 @@ export async function openSession(backend: LegacyBackend, params: HandshakeParam
   let refused = false;
   const deadline = performance.now() + backend.handshakeMs;
   for (;;) {
-    const reply = await initialize(backend, params, revision, deadline);
-    const session = sessionIn(backend, reply);
-    const noted = session && (await announce(session, params, deadline));
-    if (session !== undefined && noted?.kind !== 'failed' && (noted?.status ?? 400) < 400) {
+    const opening = await initialize(backend, params, revision, deadline);
+    const session = sessionIn(backend, opening);
+    const reply = session === undefined ? opening : await announce(session, params, deadline);
+    if (session !== undefined && reply.kind !== 'failed' && reply.status < 400) {
       if (refused) backend.noteNewest(revision);
       return session;
     }
     void session?.end(params.forwarded);
     // Some look at the version only where it is in the header, which begins now.
-    const lower = lowerRevision(olderOf(revision, session?.info.revision ?? revision), noted ?? reply);
+    const lower = lowerRevision(olderOf(revision, session?.info.revision ?? revision), reply);
     if (lower === undefined)
-      throw noted?.kind === 'failed' ? brokenOff(backend, noted.error) : refusal(backend, noted ?? reply);
+      throw session === undefined ? refusal(backend, reply) : brokenOff(backend, reply);
     revision = lower;
     refused = true;
   }
@@ -126,7 +125,9 @@ function announce(
   return session.notify('notifications/initialized', undefined, forwarded, deadline - performance.now());
 }
 
-function brokenOff(backend: LegacyBackend, { failure, message }: TransportError): Error {
+function brokenOff(backend: LegacyBackend, reply: RpcReply): Error {
+  if (reply.kind !== 'failed') return refusal(backend, reply);
+  const { failure, message } = reply.error;
   return badGateway(`${backend.name} broke off the handshake: ${message}`, failure === 'aborted' ? 504 : 502);
 }
 

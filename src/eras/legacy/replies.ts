@@ -33,6 +33,12 @@ export function challengeIn(reply: Answered): ExchangeError | undefined {
   return refusalForClient(reply.status, reply.headers, saidIn(reply));
 }
 
+/** Why there is no answer; the client is told of what it can do about that. */
+export function whyNoAnswer(session: BackendSession, reply: RpcReply): Error {
+  const challenge = reply.kind === 'no-answer' ? challengeIn(reply) : undefined;
+  return challenge ?? noAnswerError(session.backend.name, reply);
+}
+
 /**
  * What a reply to a call is to its caller.
  * @param ttlMs how long results are good for, by method, where the configuration says so
@@ -44,10 +50,7 @@ export function outcomeOf(
   reply: RpcReply,
   ttlMs: Readonly<Record<string, number>>,
 ): Outcome {
-  if (reply.kind !== 'answer') {
-    const challenge = reply.kind === 'no-answer' ? challengeIn(reply) : undefined;
-    throw challenge ?? noAnswerError(session.backend.name, reply);
-  }
+  if (reply.kind !== 'answer') throw whyNoAnswer(session, reply);
   const { frame } = reply;
   if (frame.type === 'result') return resultOutcome(exchange, session, frame, ttlMs);
   const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'none');

@@ -20,11 +20,10 @@ import {
   stringOf,
 } from '../../jsonrpc/index.js';
 import type { CatchUp } from '../../transports/catch-up.js';
-import { noAnswerError } from '../../transports/no-answer.js';
 import type { RpcListener, RpcReply } from '../../transports/rpc-call.js';
 import type { BackendSession, SessionCall } from './backend-session.js';
 import { neutralResult } from './codec.js';
-import { challengeIn } from './replies.js';
+import { whyNoAnswer } from './replies.js';
 import { type Answering, answerServer } from './server-questions.js';
 import { dropRelatedTask, neutralTask } from './task-codec.js';
 
@@ -104,7 +103,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     this.#caller = caller;
     if (this.#over) return;
     const reply = await this.#ask('tasks/cancel');
-    if (reply.kind !== 'answer') throw this.#whyNot(reply);
+    if (reply.kind !== 'answer') throw whyNoAnswer(this.#session, reply);
     // A task in its final state is not cancelled any more, which the client is to find out by looking.
     if (reply.frame.type === 'error') return;
     this.#see(reply.frame);
@@ -161,7 +160,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
   async #look(): Promise<void> {
     const reply = await this.#ask('tasks/get');
     if (this.#over) return;
-    if (reply.kind !== 'answer') throw this.#whyNot(reply);
+    if (reply.kind !== 'answer') throw whyNoAnswer(this.#session, reply);
     if (reply.frame.type === 'error')
       throw new ExchangeError(backendError(reply.frame, reply.status, 'none'));
     this.#see(reply.frame);
@@ -207,7 +206,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     this.#result = undefined;
     if (this.#over || this.#isLost(reply)) return;
     if (reply.kind !== 'answer') {
-      if (isFinal(this.#state.status)) throw this.#whyNot(reply);
+      if (isFinal(this.#state.status)) throw whyNoAnswer(this.#session, reply);
     } else if (reply.frame.type === 'result') this.#finish(this.#resultOf(reply.frame));
     else if (isFinal(this.#state.status)) this.#finish(backendError(reply.frame, reply.status, 'none'));
   }
@@ -227,12 +226,6 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     const reply = await done.finally(() => clearTimeout(timer));
     this.#isLost(reply);
     return reply;
-  }
-
-  /** Why a request about the task has no answer; the client is told of what it can do about that. */
-  #whyNot(reply: RpcReply): Error {
-    const challenge = reply.kind === 'no-answer' ? challengeIn(reply) : undefined;
-    return challenge ?? noAnswerError(this.#session.backend.name, reply);
   }
 
   /** A task goes with its session. */

@@ -34,19 +34,23 @@ import type { SessionTasks } from './session-tasks.js';
 import { declaring } from './task-outcomes.js';
 import type { ToolMap } from './tool-index.js';
 
-/** A backend of this era as its calls know it. */
-export interface ModernBackend extends RequestsOptions {
+/** What calls are to know of the backend that is configured. */
+export interface CallOptions extends RequestsOptions {
   /** For messages to people. */
   readonly name: string;
   /** Rounds of questions in one call. */
   readonly maxRounds: number;
-  readonly requests: ModernRequests;
-  readonly facts: ServerFacts;
-  readonly tasks: SessionTasks;
   /** Told when the backend has no way to ask clients of this era what its handlers want to ask. */
   readonly onCannotAsk: () => void;
   /** Told of every change that is heard of. */
   readonly onChange: (change: Change) => void;
+}
+
+/** A backend of this era as its calls know it. */
+export interface ModernBackend extends CallOptions {
+  readonly requests: ModernRequests;
+  readonly facts: ServerFacts;
+  readonly tasks: SessionTasks;
 }
 
 /** What makes a call a task in the legacy era is nothing here. */

@@ -1,7 +1,13 @@
 import { ownerOf } from '../../exchange/digest.js';
 import { CODE, ExchangeError } from '../../exchange/errors.js';
 import { Exchange, type ExchangeRequest } from '../../exchange/exchange.js';
-import { type ErrorOutcome, type Outcome, ownError, ownResult } from '../../exchange/outcome.js';
+import {
+  type ErrorFields,
+  type ErrorOutcome,
+  type Outcome,
+  ownError,
+  ownResult,
+} from '../../exchange/outcome.js';
 import type { RouteService } from '../../exchange/route-service.js';
 import { declaresTasks, tasksUndeclared } from '../../exchange/tasks.js';
 import type { Caller, EraName } from '../../exchange/types.js';
@@ -157,7 +163,7 @@ export class ModernInbound implements Inbound {
       // Nobody but the backend can tell whether a renewed credential is its owner's.
       const refusal = await refusedBy(route, this.#caller(call, envelope));
       if (refusal !== undefined) {
-        refuseCredentials(call, frame, refusal);
+        refuse(call.answer, frame, refusal);
         return 'answered';
       }
       found = find();
@@ -291,11 +297,6 @@ function refuseState(call: HttpCall, frame: RequestFrame, message: string): void
   call.answer.end(400, errorRope(frame.id, CODE.invalidParams, message));
 }
 
-function refuseCredentials(call: HttpCall, frame: RequestFrame, refusal: ErrorOutcome): void {
-  const { status = 502, code, message, headers } = refusal;
-  call.answer.end(status, errorRope(frame.id, code, message), headers);
-}
-
 /** What the backend has against the credentials of a caller. */
 async function refusedBy(route: RouteService, caller: Caller): Promise<ErrorOutcome | undefined> {
   try {
@@ -385,6 +386,7 @@ async function discover(route: RouteService, exchange: Exchange): Promise<Outcom
   return ownResult(bytes, scanJson(bytes, 2), serverInfo);
 }
 
-function refuse(answer: Answer, frame: RequestFrame, refusal: Refusal): void {
-  answer.end(refusal.status, errorRope(frame.id, refusal.code, refusal.message, refusal.data));
+function refuse(answer: Answer, frame: RequestFrame, refusal: ErrorFields): void {
+  const { status = 502, code, message, data, headers } = refusal;
+  answer.end(status, errorRope(frame.id, code, message, data), headers);
 }

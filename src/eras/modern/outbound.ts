@@ -10,27 +10,19 @@ import type { Caller, ClientSession } from '../../exchange/types.js';
 import { getMember, type Rope, scanJson, stringOf } from '../../jsonrpc/index.js';
 import type { RpcListener, RpcReply } from '../../transports/rpc-call.js';
 import { ModernAffinity } from './affinity.js';
-import { type ModernBackend, ModernCall, passOn } from './call.js';
+import { type CallOptions, type ModernBackend, ModernCall, passOn } from './call.js';
 import { ModernUpstream } from './changes.js';
 import { InputFailed } from './input-requests.js';
 import { NAMED_BY, REMOVED_METHODS } from './names.js';
 import { subscriptionFailure } from './refusals.js';
-import { ModernRequests, type RequestsOptions } from './requests.js';
+import { ModernRequests } from './requests.js';
 import { callerKey, ServerFacts } from './server-facts.js';
 import { SessionTasks } from './session-tasks.js';
 import type { TaskNamesOptions } from './task-names.js';
 
-export interface ModernOutboundOptions extends RequestsOptions {
-  /** For messages to people. */
-  readonly name: string;
+export interface ModernOutboundOptions extends CallOptions {
   readonly discoverMs: number;
-  /** Rounds of questions in one call. */
-  readonly maxRounds: number;
   readonly tasks: TaskNamesOptions;
-  /** Told when the backend has no way to ask clients of this era what its handlers want to ask. */
-  readonly onCannotAsk: () => void;
-  /** Told of every change that is heard of. */
-  readonly onChange: (change: Change) => void;
 }
 
 const EMPTY = Buffer.from('{}');
