@@ -45,6 +45,18 @@ async function network(target: string) {
   };
 }
 
+/** The client of one line of the SDK, and what it has said. */
+function startClient(line: string, url: string) {
+  const python = join(process.env['ERAGATE_TEST_PYTHON'] ?? '', line, 'bin', 'python');
+  const client = spawn(python, [SCRIPT, url], { stdio: ['ignore', 'pipe', 'ignore'] });
+  opened.push({ close: () => client.kill() });
+  let said = '';
+  client.stdout.on('data', (bytes) => {
+    said += bytes;
+  });
+  return { said: () => said, ended: once(client, 'exit') };
+}
+
 describe.skipIf(!hasPython).each([
   ['1', 'LL'],
   ['2', 'LM'],
@@ -53,14 +65,7 @@ describe.skipIf(!hasPython).each([
     const rig = await startResumption(cell, { route: { timeouts: { stream: '100ms' } } });
     opened.push(rig);
     const between = await network(rig.gateway.url());
-    const python = join(process.env['ERAGATE_TEST_PYTHON'] ?? '', line, 'bin', 'python');
-    const client = spawn(python, [SCRIPT, between.url], { stdio: ['ignore', 'pipe', 'ignore'] });
-    opened.push({ close: () => client.kill() });
-    let said = '';
-    client.stdout.on('data', (bytes) => {
-      said += bytes;
-    });
-    const ended = once(client, 'exit');
+    const { said, ended } = startClient(line, between.url);
     const call = await until(() => rig.calls[0], 'the call', 20_000);
     const steps = Array.from({ length: 30 }, (_, n) => n + 1);
     for (const n of steps) {
@@ -70,30 +75,23 @@ describe.skipIf(!hasPython).each([
     expect(between.saw('last-event-id')).toBe(true);
     call.finish('whole');
     await ended;
-    expect(said.trim().split(/\r?\n/)).toEqual([...steps.map((n) => `progress ${n}`), 'whole']);
+    expect(said().trim().split(/\r?\n/)).toEqual([...steps.map((n) => `progress ${n}`), 'whole']);
   }, 60_000);
 
   test('has its result although the connection broke in mid-call', async () => {
     const rig = await startResumption(cell);
     opened.push(rig);
     const between = await network(rig.gateway.url());
-    const python = join(process.env['ERAGATE_TEST_PYTHON'] ?? '', line, 'bin', 'python');
-    const client = spawn(python, [SCRIPT, between.url], { stdio: ['ignore', 'pipe', 'ignore'] });
-    opened.push({ close: () => client.kill() });
-    let said = '';
-    client.stdout.on('data', (bytes) => {
-      said += bytes;
-    });
-    const ended = once(client, 'exit');
+    const { said, ended } = startClient(line, between.url);
     const call = await until(() => rig.calls[0], 'the call', 20_000);
     call.progress(1);
-    await until(() => said.includes('progress 1'), 'the first progress', 10_000);
+    await until(() => said().includes('progress 1'), 'the first progress', 10_000);
     between.lose('"tools/call"');
     call.progress(2);
     await until(() => between.saw('last-event-id'), 'the client to come back', 10_000);
     call.progress(3);
     call.finish('whole');
     await ended;
-    expect(said.trim().split(/\r?\n/)).toEqual(['progress 1', 'progress 2', 'progress 3', 'whole']);
+    expect(said().trim().split(/\r?\n/)).toEqual(['progress 1', 'progress 2', 'progress 3', 'whole']);
   }, 60_000);
 });

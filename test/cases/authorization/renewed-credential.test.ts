@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   ASKABLE,
   type AskingBackend,
@@ -9,19 +9,13 @@ import {
   startAskingBackend,
 } from '../../questions/scripted.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startModernBackend } from '../../support/misbehave.js';
 import { type Loose, until } from '../../support/net.js';
 import { legacy, modern, open as openStream, send } from '../../support/raw.js';
 import { TASKS } from '../../tasks/task-server.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 let serial = 0;

@@ -1,20 +1,14 @@
 import { Client } from 'undici';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { connectV2 } from '../../support/clients.js';
 import { startGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { until } from '../../support/net.js';
 import { startV1, startV2 } from '../../support/peers/index.js';
 import { LEGACY, legacy, MODERN, modern, modernRequest } from '../../support/raw.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const BACKENDS = {
   legacy: () => startLegacyBackend({ instructions: 'Read the manual.' }),
@@ -57,7 +51,7 @@ describe.each(Object.entries(BACKENDS))(
       const backend = await keep(start());
       const gateway = await keep(startGateway({ '/mcp': backend.url }));
       const client = new Client(gateway.origin, { pipelining: 1 });
-      open.push({ close: () => client.close() });
+      await keep({ close: () => client.close() });
       const post = async (body: unknown, more: Record<string, string> = {}) => {
         const headers = {
           'content-type': 'application/json',

@@ -1,19 +1,13 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type Script, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { sleep } from '../../support/net.js';
 import { startV2 } from '../../support/peers/index.js';
 import { legacy, modern } from '../../support/raw.js';
 import { type HttpAnswer, isProbe, plain, probed, rpcError } from './answers.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const verdicts = (gateway: TestGateway) => gateway.logs.filter(({ msg }) => msg === 'era of the backend');
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });

@@ -1,17 +1,11 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import type { Loose } from '../../support/net.js';
 import { legacy, MODERN, modern } from '../../support/raw.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 /** Tools as servers have them, some of which need translation; each name says what it returns. */
 const TOOLS: Loose[] = [

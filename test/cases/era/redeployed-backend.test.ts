@@ -1,19 +1,13 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { type Peer, startV1, startV2 } from '../../support/peers/index.js';
 import { type LegacySession, legacy, modern, type RawResponse } from '../../support/raw.js';
 import { startTurntable, type Turntable } from '../../support/turntable.js';
 import { type HttpAnswer, isProbe, plain, rpcError } from './answers.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const verdicts = (gateway: TestGateway) =>
   gateway.logs.filter(({ msg }) => msg === 'era of the backend').map(({ era }) => era);

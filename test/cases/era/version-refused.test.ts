@@ -1,17 +1,11 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { startModernBackend } from '../../support/misbehave.js';
 import type { Loose } from '../../support/net.js';
 import { legacy, MODERN, modern } from '../../support/raw.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 /** A server that refuses the version of the first so many requests with this method, and names the versions it takes. */
 async function startRefusing(method: string, times: number, supported: string[]) {

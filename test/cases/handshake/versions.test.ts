@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { connect } from '../../support/clients.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import {
   type BackendExchange,
   type ScriptedBackend,
@@ -11,14 +12,7 @@ import type { Loose } from '../../support/net.js';
 import { startEverything, startV1, startV2 } from '../../support/peers/index.js';
 import { LEGACY, legacy, MODERN, modern, send } from '../../support/raw.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 const gatewayTo = (url: string, more: Loose = {}): Promise<TestGateway> =>
   keep(startGateway({ '/mcp': { backend: { url, ...more } } }));
 

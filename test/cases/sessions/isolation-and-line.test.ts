@@ -1,18 +1,12 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, type StepHandler, startLegacyBackend } from '../../support/misbehave.js';
 import { type Loose, sleep, until } from '../../support/net.js';
 import { startV1 } from '../../support/peers/index.js';
 import { legacy, modern, openModern } from '../../support/raw.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const gatewayTo = (
   url: string,

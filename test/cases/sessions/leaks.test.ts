@@ -1,17 +1,11 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { type ReceivedRequest, until } from '../../support/net.js';
 import { LEGACY, legacy, MODERN, modern, send } from '../../support/raw.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const SECRET = 'leaks-if-seen-upstream';
 /** What clients and proxies put on requests, and nobody but the gateway is meant to read. */

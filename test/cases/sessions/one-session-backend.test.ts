@@ -1,20 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type BackendExchange, startLegacyBackend } from '../../support/misbehave.js';
 import { type Loose, listen } from '../../support/net.js';
 import { legacy, modern } from '../../support/raw.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const echo = { name: 'echo', arguments: { a: 1 } };
 const as = (user: string) => ({ headers: { authorization: `Bearer ${user}` } });
@@ -88,7 +82,7 @@ test('a real server with one transport for all is told from one that is broken',
   const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID });
   await mcp.connect(transport as Loose);
   const host = await listen((request, response) => void transport.handleRequest(request, response));
-  open.push({
+  await keep({
     close: async () => {
       await mcp.close();
       await host.stop();

@@ -3,22 +3,16 @@ import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseConfig } from '../../../src/config/index.js';
 import { createGateway } from '../../../src/gateway.js';
 import { configText, startGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { startLegacyBackend } from '../../support/misbehave.js';
 import { sleep, until } from '../../support/net.js';
 import { legacy, open as openStream, send } from '../../support/raw.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const SEAL_KEY = Buffer.alloc(32, 7).toString('base64');
 const echo = { name: 'echo', arguments: { a: 1 } };
@@ -71,7 +65,7 @@ async function forgetfulBackend(deleteStatus: number) {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  open.push({
+  await keep({
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -120,7 +114,7 @@ test('five thousand clients that never said goodbye leave no session and no memo
   const gateway = createGateway(parseConfig(configText({ '/mcp': route }), 'test.yaml', {}), {
     log: pino({ level: 'silent' }),
   });
-  open.push(gateway);
+  await keep(gateway);
   const url = `${await gateway.listen()}/mcp`;
   const quiet = () => until(() => backend.sessions.size === 0, 'the end of all sessions', 15_000);
   await orphan(url, 500);

@@ -1,16 +1,10 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { startBackend } from '../../support/misbehave.js';
 import { legacy, modern } from '../../support/raw.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } };
 
