@@ -34,6 +34,8 @@ const REQUEST_TIMEOUT_MS = 120_000;
 const MAX_HEADER_BYTES = 64 * 1024;
 /** Longer than that of the balancers in common use, so that it is never the gateway that closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+/** As much of a path as is told. */
+const MAX_TOLD_CHARS = 200;
 const ALLOWED_METHODS = { allow: 'GET, POST, DELETE, OPTIONS' };
 
 /** The HTTP server in front of the routes: guards first, then one MCP endpoint per route, and the health check. */
@@ -112,8 +114,10 @@ export class HttpServer {
       onFault(error);
       sendError(reply, 500, CODE.internal, 'Internal error of the gateway');
     });
-    fastify.setNotFoundHandler((_request, reply) => {
-      sendError(reply, 404, CODE.server, 'Not Found: no route of the gateway has this path');
+    fastify.setNotFoundHandler((request, reply) => {
+      // Some clients add to the path that they are given.
+      const [path = ''] = request.url.slice(0, MAX_TOLD_CHARS).split('?');
+      sendError(reply, 404, CODE.server, `Not Found: no route of the gateway has the path ${path}`);
     });
     // Every method that node can read is answered on a route, most of them with 405.
     for (const method of METHODS) {

@@ -186,6 +186,13 @@ describe.each(['legacy', 'modern'] as const)('in front of a %s backend', (era) =
     },
   );
 
+  test('is told which path was asked for, without its query, since some clients add to what they are given', async () => {
+    const { json } = await send(gateway.url('/mcp/mcp?token=secret'), { method: 'POST' });
+    expect(json.error.message).toBe('Not Found: no route of the gateway has the path /mcp/mcp');
+    const long = await send(gateway.url(`/${'x'.repeat(5_000)}`), { method: 'POST' });
+    expect(long.json.error.message.length).toBeLessThan(300);
+  });
+
   test('a path that cannot be decoded is refused with 400', async () => {
     const answer = await wire(
       gateway.url(),
