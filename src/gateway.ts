@@ -1,11 +1,12 @@
 import type { AddressInfo } from 'node:net';
 import { type Logger, pino } from 'pino';
 import type { Config, RouteConfig } from './config/index.js';
+import { ReplayRoom } from './downstream/replay-buffer.js';
 import { createInbounds } from './eras/index.js';
-import { LegacyBackend } from './eras/legacy/backend.js';
-import { LegacyOutbound } from './eras/legacy/outbound.js';
-import { isLegacyRevision } from './eras/legacy/revisions.js';
-import { ModernOutbound } from './eras/modern/outbound.js';
+import { LegacyBackend } from './eras/legacy/backend/legacy-backend.js';
+import { LegacyOutbound } from './eras/legacy/backend/outbound.js';
+import { isLegacyRevision } from './eras/legacy/wire/revisions.js';
+import { ModernOutbound } from './eras/modern/backend/outbound.js';
 import type { Change } from './exchange/changes.js';
 import { ResultCache } from './exchange/result-cache.js';
 import { Sealer } from './exchange/seal.js';
@@ -20,9 +21,8 @@ import { openMetadata } from './routes/metadata.js';
 import { Route } from './routes/route.js';
 import { backendName, openTransport } from './routes/transport.js';
 import { ExchangeLog } from './telemetry/exchange-log.js';
-import { ReplayRoom } from './transports/replay-room.js';
-import { ProcessLimit } from './transports/stdio/process-limit.js';
-import type { Transport } from './transports/transport.js';
+import { ProcessLimit } from './upstream/stdio/process-limit.js';
+import type { Transport } from './upstream/transport.js';
 import { OWN_INFO } from './version.js';
 
 export interface Gateway {

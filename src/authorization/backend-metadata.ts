@@ -7,7 +7,7 @@ import {
   stringOf,
   writeObject,
 } from '../jsonrpc/index.js';
-import { type SmallAnswer, smallGet } from '../transports/small-get.js';
+import { type SmallAnswer, smallGet } from '../upstream/small-get.js';
 import { resourceMetadataOf } from './challenge.js';
 import { OwnNames } from './own-names.js';
 

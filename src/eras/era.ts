@@ -1,7 +1,7 @@
+import type { HttpCall } from '../downstream/http-call.js';
+import type { SseMessageAnswer, SseStreamAnswer } from '../downstream/http-sse-responses.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { Batch, Frame } from '../jsonrpc/index.js';
-import type { HttpCall } from '../transports/inbound-call.js';
-import type { SseMessageAnswer, SseStreamAnswer } from '../transports/sse-answers.js';
 
 /** The side of an era that talks to clients, on one route. */
 export interface Inbound {

@@ -1,11 +1,11 @@
 import type { Sealer } from '../exchange/seal.js';
 import type { Inbound, SseInbound } from './era.js';
-import { ClientSessions, type ClientSessionsOptions } from './legacy/client-sessions.js';
-import { LegacyInbound } from './legacy/inbound.js';
-import { SseClients } from './legacy/sse-clients.js';
-import { ModernInbound } from './modern/inbound.js';
-import type { ParkingOptions } from './modern/parking.js';
-import type { TaskBoardOptions } from './modern/tasks.js';
+import { SseClients } from './legacy/client/http-sse.js';
+import { LegacyInbound } from './legacy/client/inbound.js';
+import { ClientSessions, type ClientSessionsOptions } from './legacy/client/sessions.js';
+import { ModernInbound } from './modern/client/inbound.js';
+import type { ParkingOptions } from './modern/client/parked-calls.js';
+import type { TaskBoardOptions } from './modern/client/tasks.js';
 
 export type { Inbound, MessageCall, SseInbound, StreamCall } from './era.js';
 

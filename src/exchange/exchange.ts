@@ -1,7 +1,7 @@
 import type { JsonNode, RequestId } from '../jsonrpc/index.js';
-import { type Bagged, NOWHERE } from './bag.js';
 import type { TaskKeeper } from './tasks.js';
 import type { Answer, Caller, Channel, ForwardedHeaders, Question, ServerMessage } from './types.js';
+import { type Bagged, NOWHERE } from './unordered-set.js';
 
 /** The params of a client's request where they stand in its body, with the era's own `_meta` keys named. */
 export interface Params {

@@ -1,4 +1,4 @@
-import { Bag, type Bagged } from './bag.js';
+import { Bag, type Bagged } from './unordered-set.js';
 
 /** Something that wants to be looked at now and then: a deadline, a quiet stream. */
 export interface Ticking extends Bagged {

@@ -1,9 +1,9 @@
 import type { ResourceMetadata } from '../authorization/resource-metadata.js';
+import type { HttpCall } from '../downstream/http-call.js';
 import type { Inbound, SseInbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import type { RouteService } from '../exchange/route-service.js';
 import { type Batch, errorRope, type Frame } from '../jsonrpc/index.js';
-import type { HttpCall } from '../transports/inbound-call.js';
 import type { Receiver } from './post.js';
 
 /** A route as the HTTP server knows it. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { HttpCall } from '../downstream/http-call.js';
 import { CODE } from '../exchange/errors.js';
 import {
   type Batch,
@@ -9,7 +10,6 @@ import {
   parseBody,
   toValidUtf8,
 } from '../jsonrpc/index.js';
-import type { HttpCall } from '../transports/inbound-call.js';
 import { type BodyRefused, type BodyTaker, readBody, refuseBody } from './body.js';
 import { isJson } from './media-type.js';
 

@@ -1,19 +1,19 @@
 import { type IncomingMessage, METHODS, type RequestListener, type ServerResponse } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
+import type { HttpCall } from '../downstream/http-call.js';
+import { Answer, NO_HEADERS } from '../downstream/response.js';
 import type { Inbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import type { Ticker } from '../exchange/ticker.js';
 import { errorRope } from '../jsonrpc/index.js';
-import { Answer, NO_HEADERS } from '../transports/answer.js';
-import type { HttpCall } from '../transports/inbound-call.js';
 import { refuseBrokenRequest } from './broken-request.js';
-import { callOf } from './call.js';
 import { sendError, serveDocument } from './document.js';
 import { ByEra, type Endpoint } from './endpoint.js';
 import { serveMetadata } from './metadata.js';
 import type { RequestGuard } from './origins.js';
 import { Post, type Receiver } from './post.js';
+import { callOf } from './read-call.js';
 import { SseEndpoint } from './sse-endpoint.js';
 
 export interface HttpServerOptions {

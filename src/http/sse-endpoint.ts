@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { HttpCall } from '../downstream/http-call.js';
+import { SseMessageAnswer, SseStreamAnswer } from '../downstream/http-sse-responses.js';
+import { type Answer, type Headers, NO_HEADERS } from '../downstream/response.js';
 import type { SseInbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import type { Ticker } from '../exchange/ticker.js';
 import { errorRope } from '../jsonrpc/index.js';
-import { type Answer, type Headers, NO_HEADERS } from '../transports/answer.js';
-import type { HttpCall } from '../transports/inbound-call.js';
-import { SseMessageAnswer, SseStreamAnswer } from '../transports/sse-answers.js';
-import { callOf } from './call.js';
 import type { Endpoint } from './endpoint.js';
 import { Post } from './post.js';
+import { callOf } from './read-call.js';
 
 export interface SseEndpointOptions {
   readonly ticker: Ticker;

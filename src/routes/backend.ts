@@ -1,10 +1,10 @@
 import type { LegSetting } from '../config/index.js';
-import type { ProbeFinding } from '../eras/modern/probe.js';
-import { mayBeAsked } from '../exchange/asking.js';
+import type { ProbeFinding } from '../eras/modern/backend/probe.js';
 import { badGateway, ExchangeError, unreachable } from '../exchange/errors.js';
 import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { Outbound } from '../exchange/outbound.js';
 import { WrongEra } from '../exchange/outbound.js';
+import { mayBeAsked } from '../exchange/server-requests.js';
 import type { Caller, EraName, ForwardedHeaders } from '../exchange/types.js';
 
 /** What is held to be true of a backend, since when, and why. */

@@ -1,8 +1,8 @@
-import { NEWEST_LEGACY } from '../eras/legacy/revisions.js';
-import { type ProbeAnswer, type ProbeOptions, probe } from '../eras/modern/probe.js';
+import { NEWEST_LEGACY } from '../eras/legacy/wire/revisions.js';
+import { type ProbeAnswer, type ProbeOptions, probe } from '../eras/modern/backend/probe.js';
 import { Rope, requestRope } from '../jsonrpc/index.js';
-import { RpcCall, SILENT } from '../transports/rpc-call.js';
-import type { Transport } from '../transports/transport.js';
+import { RpcCall, SILENT } from '../upstream/rpc-call.js';
+import type { Transport } from '../upstream/transport.js';
 
 export interface FindEraOptions extends ProbeOptions {
   /** How long a server that is started for the purpose may take to answer anything at all. */

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import { abortable } from '../exchange/abortable.js';
-import { Bag, NOWHERE } from '../exchange/bag.js';
 import { CACHEABLE } from '../exchange/cache-key.js';
 import type { ChangeFilter } from '../exchange/changes.js';
 import { badGateway, CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
@@ -12,6 +11,7 @@ import type { ResultCache } from '../exchange/result-cache.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import type { Caller, EraName } from '../exchange/types.js';
+import { Bag, NOWHERE } from '../exchange/unordered-set.js';
 import type { Backend } from './backend.js';
 import { Listeners } from './listeners.js';
 

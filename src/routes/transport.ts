@@ -1,15 +1,15 @@
 import { basename } from 'node:path';
 import type { BackendConfig } from '../config/index.js';
-import { NEWEST_LEGACY } from '../eras/legacy/revisions.js';
+import { NEWEST_LEGACY } from '../eras/legacy/wire/revisions.js';
 import type { Ticker } from '../exchange/ticker.js';
-import { AutoTransport } from '../transports/http-sse/auto.js';
-import type { UrlTransport } from '../transports/http-sse/opening.js';
-import { HttpSseTransport } from '../transports/http-sse/transport.js';
-import type { ProcessLog } from '../transports/stdio/child-log.js';
-import type { ProcessLimit } from '../transports/stdio/process-limit.js';
-import { StdioTransport } from '../transports/stdio/stdio.js';
-import { StreamableHttpTransport } from '../transports/streamable-http.js';
-import type { Transport } from '../transports/transport.js';
+import { AutoTransport } from '../upstream/http-sse/auto-transport.js';
+import type { UrlTransport } from '../upstream/http-sse/opening.js';
+import { HttpSseTransport } from '../upstream/http-sse/transport.js';
+import type { ProcessLog } from '../upstream/stdio/child-log.js';
+import type { ProcessLimit } from '../upstream/stdio/process-limit.js';
+import { StdioTransport } from '../upstream/stdio/transport.js';
+import { StreamableHttpTransport } from '../upstream/streamable-http.js';
+import type { Transport } from '../upstream/transport.js';
 import { OWN_INFO } from '../version.js';
 
 export interface TransportLimits {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ProbeFinding } from '../../src/eras/modern/probe.js';
+import type { ProbeFinding } from '../../src/eras/modern/backend/probe.js';
 import { badGateway, ExchangeError } from '../../src/exchange/errors.js';
 import { type Outbound, WrongEra } from '../../src/exchange/outbound.js';
 import { ownError } from '../../src/exchange/outcome.js';

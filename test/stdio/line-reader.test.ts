@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Rope } from '../../src/jsonrpc/index.js';
-import { LineReader } from '../../src/transports/stdio/line-reader.js';
-import { asLine, idAtEnds } from '../../src/transports/stdio/messages.js';
+import { LineReader } from '../../src/upstream/stdio/line-reader.js';
+import { asLine, idAtEnds } from '../../src/upstream/stdio/messages.js';
 
 /** What a reader hands on of a text that comes in pieces of these sizes. */
 function read(text: Buffer, sizes: readonly number[], limit = 1_000_000): (string | number)[] {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Handover } from '../../src/eras/modern/handover.js';
+import { Handover } from '../../src/eras/modern/backend/overlap.js';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,0 +1,165 @@
+import { LRUCache } from 'lru-cache';
+import {
+  type ChangeFilter,
+  changeOf,
+  isEmpty,
+  LIST_CHANGE_KEYS,
+  type ListChange,
+  NO_CHANGES,
+} from '../../../exchange/changes.js';
+import type { Upstream, UpstreamListener } from '../../../exchange/hub.js';
+import type { ForwardedHeaders } from '../../../exchange/types.js';
+import type { NotificationFrame } from '../../../jsonrpc/index.js';
+import type { BackendSession, SessionWatcher } from './session.js';
+import type { Lease } from './session-pool.js';
+import type { SetUp } from './session-setup.js';
+
+/** Member of a server's capabilities that promises the notifications of a list. */
+const PROMISED_BY: Readonly<Record<ListChange, string>> = {
+  toolsListChanged: 'tools',
+  promptsListChanged: 'prompts',
+  resourcesListChanged: 'resources',
+};
+
+interface Promises {
+  readonly lists: ReadonlySet<ListChange>;
+  readonly subscribe: boolean;
+}
+
+const REMEMBERED_PROMISES = 100;
+const remembered = new LRUCache<string, Promises>({ max: REMEMBERED_PROMISES });
+
+/**
+ * What a legacy server promises to tell of.
+ * @param capabilities JSON text
+ */
+export function promisesOf(capabilities: string): Promises {
+  const known = remembered.get(capabilities);
+  if (known !== undefined) return known;
+  const declared = JSON.parse(capabilities) as Record<
+    string,
+    { listChanged?: unknown; subscribe?: unknown } | undefined
+  >;
+  const lists = LIST_CHANGE_KEYS.filter((key) => declared[PROMISED_BY[key]]?.listChanged === true);
+  const promises = { lists: new Set(lists), subscribe: declared['resources']?.subscribe === true };
+  remembered.set(capabilities, promises);
+  return promises;
+}
+
+/**
+ * The changes that a legacy backend tells of: on the GET stream of a session that is kept for them, with one
+ * subscription for each resource. A session that is lost is replaced by another when the filter is applied anew.
+ */
+export class LegacyUpstream implements Upstream, SessionWatcher {
+  readonly #lease: () => Promise<Lease>;
+  readonly #setUp: SetUp;
+  readonly #forwarded: () => ForwardedHeaders;
+  readonly #listener: UpstreamListener;
+  #held: Lease | undefined;
+  #subscribed = new Set<string>();
+  #closed = false;
+
+  /**
+   * @param lease gets the session that calls of the same callers share
+   * @param forwarded whose credentials to use now
+   */
+  constructor(
+    lease: () => Promise<Lease>,
+    setUp: SetUp,
+    forwarded: () => ForwardedHeaders,
+    listener: UpstreamListener,
+  ) {
+    this.#lease = lease;
+    this.#setUp = setUp;
+    this.#forwarded = forwarded;
+    this.#listener = listener;
+  }
+
+  async apply(filter: ChangeFilter): Promise<ChangeFilter> {
+    if (isEmpty(filter)) {
+      if (this.#held !== undefined) await this.#unsubscribe(this.#held.session, [...this.#subscribed]);
+      this.#letGo();
+      return NO_CHANGES;
+    }
+    for (let attempt = 0; ; attempt++) {
+      const session = await this.#session();
+      try {
+        return await this.#applyOn(session, filter);
+      } catch (error) {
+        if (!session.lost || attempt > 0) throw error;
+      }
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#letGo();
+  }
+
+  onChange(frame: NotificationFrame): void {
+    this.#listener.onChange(changeOf(frame));
+  }
+
+  onGap(): void {
+    this.#listener.onGap();
+  }
+
+  onDeaf(): void {
+    this.#listener.onDown();
+  }
+
+  onLost(): void {
+    this.#letGo();
+    this.#listener.onDown();
+  }
+
+  async #session(): Promise<BackendSession> {
+    if (this.#held !== undefined && !this.#held.session.lost) return this.#held.session;
+    this.#letGo();
+    const held = await this.#lease();
+    if (this.#closed) held.release();
+    else {
+      this.#held = held;
+      // Listeners have a limit of their own; calls are not to wait until they have left.
+      held.park(true);
+      held.session.watcher = this;
+    }
+    await held.session.feedSettled();
+    return held.session;
+  }
+
+  async #applyOn(session: BackendSession, { lists, resources }: ChangeFilter): Promise<ChangeFilter> {
+    const promises = promisesOf(session.info.capabilities);
+    if (session.deaf) return NO_CHANGES;
+    const subscribed = this.#subscribed;
+    const wanted = promises.subscribe ? resources : NO_CHANGES.resources;
+    const added = [...wanted].filter((uri) => !subscribed.has(uri));
+    const removed = [...subscribed].filter((uri) => !wanted.has(uri));
+    // All is awaited: what is asked for next must not overtake what was asked for before.
+    await Promise.all([
+      this.#unsubscribe(session, removed),
+      this.#setUp.askForEach(added, session, 'resources/subscribe', this.#forwarded(), (uri) =>
+        subscribed.add(uri),
+      ),
+    ]);
+    return {
+      lists: new Set([...lists].filter((key) => promises.lists.has(key))),
+      resources: new Set([...resources].filter((uri) => subscribed.has(uri))),
+    };
+  }
+
+  /** What a subscription that the backend does not end still tells, nobody wants to hear. */
+  async #unsubscribe(session: BackendSession, uris: readonly string[]): Promise<void> {
+    for (const uri of uris) this.#subscribed.delete(uri);
+    await this.#setUp.askForEach(uris, session, 'resources/unsubscribe', this.#forwarded()).catch(() => {});
+  }
+
+  #letGo(): void {
+    const held = this.#held;
+    this.#held = undefined;
+    this.#subscribed = new Set();
+    if (held === undefined) return;
+    if (held.session.watcher === this) held.session.watcher = undefined;
+    held.release();
+  }
+}

@@ -1,0 +1,32 @@
+import type { ListChange } from '../../../exchange/changes.js';
+import type { Freshness } from '../../../exchange/kept.js';
+import { promisesOf } from './change-upstream.js';
+import type { BackendSession } from './session.js';
+
+/** How long a list is kept while the gateway hears of its changes: some servers forget to tell of one. */
+const WATCHED_MS = 60_000;
+
+/** The notification that tells of changes of a list. */
+const TOLD_BY: Readonly<Record<string, ListChange>> = {
+  'tools/list': 'toolsListChanged',
+  'prompts/list': 'promptsListChanged',
+  'resources/list': 'resourcesListChanged',
+};
+
+/**
+ * How long a result of a legacy backend is good for. It says nothing of that itself: what the route says counts, and
+ * else whether the session has a stream on which changes of the list are told of.
+ */
+export function freshnessOf(
+  method: string,
+  session: BackendSession,
+  ttlMs: Readonly<Record<string, number>>,
+): Freshness | undefined {
+  const configured = ttlMs[method];
+  if (configured !== undefined) return { ttlMs: configured, hintMs: configured, shared: false };
+  const told = TOLD_BY[method];
+  const { watch } = session;
+  if (told === undefined || watch === undefined) return undefined;
+  const promised = promisesOf(session.info.capabilities).lists.has(told);
+  return promised ? { ttlMs: WATCHED_MS, hintMs: 0, shared: false, watch } : undefined;
+}

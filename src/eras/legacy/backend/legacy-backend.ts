@@ -1,0 +1,92 @@
+import { LRUCache } from 'lru-cache';
+import type { Ticker } from '../../../exchange/ticker.js';
+import type { Revision } from '../../../exchange/types.js';
+import type { AnswerSink, Transport } from '../../../upstream/transport.js';
+import { NEWEST_LEGACY } from '../wire/revisions.js';
+import type { InitializeInfo } from './handshake.js';
+import { LossTable } from './lost-session.js';
+
+/** How long a backend may take over the end of a session. */
+const DELETE_MS = 3_000;
+const REMEMBERED_INFOS = 100;
+/** What a backend cannot do is believed for so long: it may be replaced by one that can. */
+const BELIEVED_MS = 600_000;
+
+/** What all sessions with one legacy backend share. */
+export class LegacyBackend {
+  /** For messages to people. */
+  readonly name: string;
+  readonly transport: Transport;
+  readonly ticker: Ticker;
+  /** Limit for one handshake in milliseconds. */
+  readonly handshakeMs: number;
+  /** What means that a session is lost. */
+  losses = new LossTable();
+  /** Newest revision that the configuration allows. */
+  newestAllowed: Revision = NEWEST_LEGACY;
+  /** The backend, or a proxy before it, sends nothing of a GET stream until something happens on it. */
+  holdsFeedBack = false;
+  /** Whether the backend has a GET stream. */
+  #feed: { readonly there: boolean; readonly until: number } | undefined;
+  #lowered: { readonly revision: Revision; readonly until: number } | undefined;
+  readonly #infos = new LRUCache<string, InitializeInfo>({ max: REMEMBERED_INFOS });
+
+  constructor(name: string, transport: Transport, ticker: Ticker, handshakeMs: number) {
+    this.name = name;
+    this.transport = transport;
+    this.ticker = ticker;
+    this.handshakeMs = handshakeMs;
+  }
+
+  /** The backend said that it has no GET stream. */
+  get hasNoFeed(): boolean {
+    return this.knowsFeed && this.#feed?.there === false;
+  }
+
+  /** Whether it is known if the backend has a GET stream. */
+  get knowsFeed(): boolean {
+    if (this.transport.ownsSessions === true) return true;
+    return this.#feed !== undefined && performance.now() < this.#feed.until;
+  }
+
+  /** The backend has a GET stream, or has none. */
+  noteFeed(there: boolean): void {
+    this.#feed = { there, until: performance.now() + BELIEVED_MS };
+  }
+
+  /** Newest revision to offer: the backend may refuse newer ones instead of negotiating. */
+  get newestRevision(): Revision {
+    if (this.#lowered === undefined || performance.now() > this.#lowered.until) return this.newestAllowed;
+    return this.#lowered.revision;
+  }
+
+  /** The backend refused what is newer than this revision. */
+  noteNewest(revision: Revision): void {
+    this.#lowered = { revision, until: performance.now() + BELIEVED_MS };
+  }
+
+  /** One object for equal answers: thousands of sessions are told the same. */
+  rememberInfo(info: InitializeInfo): InitializeInfo {
+    const key = info.bytes.toString('latin1', info.result.start, info.result.end);
+    const known = this.#infos.get(key);
+    if (known !== undefined) return known;
+    this.#infos.set(key, info);
+    return info;
+  }
+
+  /** Tells the backend that a session is over; what it answers does not matter. */
+  deleteSession(headers: readonly string[]): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const sink: AnswerSink = { onHead() {}, onMessage() {}, onEnd: done, onError: done };
+      const transfer = this.transport.send('DELETE', headers, undefined, sink);
+      const timer = setTimeout(() => {
+        transfer.abort();
+        resolve();
+      }, DELETE_MS);
+    });
+  }
+}

@@ -1,0 +1,325 @@
+import { abortable } from '../../../exchange/abortable.js';
+import { type Change, type ChangeFilter, changeOf, LIST_CHANGES } from '../../../exchange/changes.js';
+import { Patience } from '../../../exchange/circuit-breaker.js';
+import { badGateway } from '../../../exchange/errors.js';
+import type { Exchange } from '../../../exchange/exchange.js';
+import type { Subscriber, Subscription } from '../../../exchange/hub.js';
+import type { Outbound, ServerDescription } from '../../../exchange/outbound.js';
+import type { Outcome } from '../../../exchange/outcome.js';
+import { mayBeAsked } from '../../../exchange/server-requests.js';
+import type { Caller, ClientSession, Revision, SealedBackendSession } from '../../../exchange/types.js';
+import { isLogLevel } from '../../../exchange/types.js';
+import { getMember, type NotificationFrame, scanJson, stringOf } from '../../../jsonrpc/index.js';
+import type { RpcReply } from '../../../upstream/rpc-call.js';
+import { withoutPromises } from '../wire/results.js';
+import { neutralTaskCapabilities } from '../wire/tasks.js';
+import { promisesOf } from './change-upstream.js';
+import { accepts } from './credential-check.js';
+import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
+import type { LegacyBackend } from './legacy-backend.js';
+import { LegacyCall } from './legacy-call.js';
+import { LogLevels } from './log-levels.js';
+import { type ConfiguredLoss, LossTable } from './lost-session.js';
+import { PooledSessions } from './pooled-sessions.js';
+import { outcomeOf, refusedHandshake, saidIn } from './replies.js';
+import { Roots, type RootsPolicy } from './roots.js';
+import { BackendSession } from './session.js';
+import { ClientAffinity } from './session-binding.js';
+import { type Lease, type PoolOptions, Waiter } from './session-pool.js';
+import { SetUp } from './session-setup.js';
+import { LegacyTasks, type OptionalTasks } from './tasks.js';
+
+export interface LegacyOutboundOptions extends PoolOptions {
+  /** `call` gives each call of a client without a session one of its own. */
+  readonly isolation: 'principal' | 'call';
+  /** Answers that mean a lost session, beside those that are known to. */
+  readonly lost: readonly ConfiguredLoss[];
+  readonly roots: RootsPolicy;
+  readonly optionalTasks: OptionalTasks;
+  /** How long results are good for, by method; what is not listed is judged by whether changes are heard of. */
+  readonly ttlMs: Readonly<Record<string, number>>;
+  /** JSON text of the Implementation that stands in for a client that does not name itself. */
+  readonly ownInfo: string;
+  /** Told of every change that is heard of. */
+  readonly onChange: (change: Change) => void;
+}
+
+/** The legacy era toward backends: handshakes, sessions, and the calls on them. */
+export class LegacyOutbound implements Outbound {
+  readonly era = 'legacy';
+  readonly #backend: LegacyBackend;
+  readonly #options: LegacyOutboundOptions;
+  readonly #pooled: PooledSessions;
+  readonly setUp = new SetUp();
+  readonly #roots: Roots;
+  readonly #tasks: LegacyTasks;
+  readonly #levels = new LogLevels(this.setUp);
+  readonly #patience: Patience;
+
+  constructor(backend: LegacyBackend, options: LegacyOutboundOptions) {
+    this.#backend = backend;
+    this.#options = options;
+    this.#patience = new Patience(backend.handshakeMs);
+    backend.losses = new LossTable(options.lost, backend.transport.ownsSessions);
+    this.#roots = new Roots(options.roots);
+    this.#tasks = new LegacyTasks(this.#roots, options.optionalTasks);
+    this.#pooled = new PooledSessions({
+      ...options,
+      onChange: (change) => this.#changed(change),
+      roots: this.#roots,
+      setUp: this.setUp,
+      open: (params) => this.#open(params),
+    });
+  }
+
+  call(exchange: Exchange): Promise<Outcome> {
+    const { session, era } = exchange.caller;
+    const { method } = exchange.request;
+    // Tasks of the caller's era are kept on its side, which knows all that there are.
+    if (era !== 'legacy' && method.startsWith('tasks/')) return this.#unknownTask(exchange);
+    return session === undefined ? this.#callPooled(exchange) : this.#callOwn(exchange, session);
+  }
+
+  async describe(caller: Caller): Promise<ServerDescription> {
+    if (caller.session !== undefined) {
+      const affinity = this.#affinity(caller.session, caller);
+      const session = await affinity.session();
+      if (!this.#backend.knowsFeed && promisesAny(session)) await affinity.tryFeed();
+      return describe(session, true);
+    }
+    const lease = await this.#pooled.lease(caller);
+    try {
+      await lease.session.feedSettled();
+      return describe(lease.session, false);
+    } finally {
+      lease.release();
+    }
+  }
+
+  async authenticate(caller: Caller): Promise<void> {
+    const { session: client } = caller;
+    if (client === undefined) {
+      await this.describe(caller);
+      return;
+    }
+    const known = client.affinity instanceof ClientAffinity ? client.affinity : undefined;
+    const affinity = known ?? new ClientAffinity(this, client, caller);
+    await affinity.authenticate(caller);
+    if (known === undefined) this.#attach(client, affinity);
+  }
+
+  subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
+    return this.#pooled.subscribe(caller, filter, subscriber);
+  }
+
+  async close(): Promise<void> {
+    await this.#pooled.close();
+  }
+
+  /** A change was told of on a stream that belongs to one client, which hears of it there. */
+  readonly onChange = (frame: NotificationFrame): void => this.#changed(changeOf(frame));
+
+  #changed(change: Change): void {
+    if (change.method === LIST_CHANGES.toolsListChanged) this.#tasks.forget();
+    this.#options.onChange(change);
+  }
+
+  async #unknownTask(exchange: Exchange): Promise<Outcome> {
+    const lease = await this.#leaseFor(exchange, undefined);
+    try {
+      return this.#tasks.unknown(exchange, lease.session);
+    } finally {
+      lease.release();
+    }
+  }
+
+  /** Opens a session for a client session; used by its affinity, also to replace a lost one. */
+  open(caller: Caller): Promise<BackendSession> {
+    return this.#open({
+      revision: caller.revision,
+      capabilities: caller.capabilities.text,
+      clientInfo: caller.clientInfo ?? this.#options.ownInfo,
+      forwarded: caller.forwarded,
+    });
+  }
+
+  /** Takes up a session that another process of the gateway opened. */
+  restore({ id, revision, cookies }: SealedBackendSession): BackendSession {
+    const session = new BackendSession(this.#backend, restoredInfo(revision), id, RESTORED_IDS_FROM());
+    session.cookies = cookies;
+    return session;
+  }
+
+  /** A call of a client with a session: on the one backend session that belongs to it. */
+  #callOwn(exchange: Exchange, client: ClientSession): Promise<Outcome> {
+    const affinity = this.#affinity(client, exchange.caller);
+    exchange.notes.session = 'own';
+    const { method } = exchange.request;
+    if (!mayBeAsked(exchange.caller, method) && method !== TASK_RESULT)
+      return this.#callOn(affinity, exchange);
+    const over = affinity.expectQuestions();
+    return this.#callOn(affinity, exchange).finally(over);
+  }
+
+  async #callOn(affinity: ClientAffinity, exchange: Exchange): Promise<Outcome> {
+    for (let attempt = 0; ; attempt++) {
+      const session = affinity.ready ?? (await abortable(exchange, affinity.session()));
+      const settled = session.feedSettled();
+      if (settled !== undefined) await settled;
+      const reply = await new LegacyCall(exchange, session, this.#roots, this.onChange).run();
+      const again = this.#mayRepeat(reply, session, attempt);
+      if (again) {
+        affinity.replace(session);
+        continue;
+      }
+      if (reply.kind === 'answer' && reply.frame.type === 'result') rememberSetUp(affinity, exchange);
+      return outcomeOf(exchange, session, reply, this.#options.ttlMs);
+    }
+  }
+
+  /** A call of a client without a session: on one that the gateway holds. */
+  async #callPooled(exchange: Exchange): Promise<Outcome> {
+    for (let attempt = 0; ; attempt++) {
+      const { method } = exchange.request;
+      const ready = this.#pooled.ready(exchange.caller, method);
+      const lease = ready ?? (await this.#leaseFor(exchange, method));
+      const { session } = lease;
+      exchange.notes.session = session.id === undefined ? 'none' : lease.use;
+      const onChange = (frame: NotificationFrame): void => this.#pooled.changed(exchange.caller, frame);
+      const call = new LegacyCall(exchange, session, this.#roots, onChange);
+      let kept = false;
+      try {
+        if (exchange.caller.logLevel !== undefined)
+          await abortable(exchange, this.#levels.raise(session, exchange.caller.logLevel, exchange.caller));
+        if (lease.use !== 'shared') {
+          await session.feedSettled();
+          session.holder = call;
+          exchange.onParked = (parked) => lease.park(parked);
+          exchange.tryCredentials = (forwarded) => accepts(session, forwarded);
+        }
+        const tasks = this.#tasks;
+        if (tasks.runs(session) && (await abortable(exchange, tasks.wants(exchange, session)))) {
+          const done = await tasks.carryOut(exchange, { lease, call, onChange });
+          kept = done.kept;
+          if (done.outcome !== undefined) return done.outcome;
+          if (this.#mayRepeat(done.reply, session, attempt)) continue;
+          return outcomeOf(exchange, session, done.reply, this.#options.ttlMs);
+        }
+        const reply = await call.run();
+        if (this.#mayRepeat(reply, session, attempt)) continue;
+        return outcomeOf(exchange, session, reply, this.#options.ttlMs);
+      } finally {
+        exchange.onParked = undefined;
+        exchange.tryCredentials = undefined;
+        if (!kept) {
+          session.holder = undefined;
+          lease.release();
+        }
+      }
+    }
+  }
+
+  #leaseFor(exchange: Exchange, method: string | undefined): Promise<Lease> {
+    const waiter = new Waiter();
+    const lease = this.#pooled.lease(exchange.caller, waiter, method);
+    return abortable(exchange, lease, { leave: () => waiter.abandon(), late: (late) => late.release() });
+  }
+
+  /**
+   * Whether a request is to be sent again on a new session: once, and only after a refusal that proves that it was not
+   * carried out.
+   * @throws ExchangeError when the backend does not know the new session either
+   */
+  #mayRepeat(reply: RpcReply, session: BackendSession, attempt: number): boolean {
+    if (this.#backend.losses.saysLost(reply, session.id)) {
+      if (attempt === 0) {
+        session.drop();
+        return true;
+      }
+      // At 200 it was the tool that spoke of a session of its own; else the refusal may be about anything.
+      if (reply.kind === 'failed' || reply.status < 400 || !speaksOfSession(reply)) return false;
+      session.drop();
+      const said = saidIn(reply).trim().slice(0, 200);
+      throw badGateway(
+        `${this.#backend.name} does not know the session that it has just opened; it answered HTTP ${reply.status}${said === '' ? '' : `: ${said}`}`,
+      );
+    }
+    return false;
+  }
+
+  #affinity(client: ClientSession, caller: Caller): ClientAffinity {
+    if (client.affinity instanceof ClientAffinity) {
+      client.affinity.touch(caller);
+      return client.affinity;
+    }
+    const affinity = new ClientAffinity(this, client, caller);
+    this.#attach(client, affinity);
+    return affinity;
+  }
+
+  #attach(client: ClientSession, affinity: ClientAffinity): void {
+    void client.affinity?.end();
+    client.affinity = affinity;
+  }
+
+  async #open(params: HandshakeParams): Promise<BackendSession> {
+    try {
+      return await this.#patience.wait(() => openSession(this.#backend, params));
+    } catch (error) {
+      if (!(error instanceof HandshakeRefused)) throw error;
+      throw refusedHandshake(error);
+    }
+  }
+}
+
+/** During which a server may ask as well: what the task wants to know. */
+const TASK_RESULT = 'tasks/result';
+const SETS_UP: ReadonlySet<string> = new Set([
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'logging/setLevel',
+]);
+
+function rememberSetUp(affinity: ClientAffinity, { request }: Exchange): void {
+  if (!SETS_UP.has(request.method)) return;
+  const { bytes, node } = request.params;
+  const param = (key: string): string | undefined =>
+    node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, key));
+  const level = param('level');
+  affinity.remember(request.method, param('uri'), isLogLevel(level) ? level : undefined);
+}
+
+/** Another process may still use the session: its ids and these must not meet. */
+const RESTORED_IDS_FROM = (): number => 1_000_000 * (1 + Math.floor(Math.random() * 1_000_000));
+
+function restoredInfo(revision: Revision): InitializeInfo {
+  const bytes = Buffer.from('{}');
+  const result = scanJson(bytes, 1);
+  const told = { capabilities: '{}', serverInfo: undefined, instructions: undefined };
+  return { revision, settled: true, bytes, result, ...told };
+}
+
+/** Whether a refusal is about the session, by its status or in its words. */
+function speaksOfSession(reply: Exclude<RpcReply, { readonly kind: 'failed' }>): boolean {
+  return reply.status === 404 || /session|not initialized/i.test(saidIn(reply));
+}
+
+/** Whether a server promises to tell of anything. */
+function promisesAny({ info }: BackendSession): boolean {
+  const { lists, subscribe } = promisesOf(info.capabilities);
+  return lists.size > 0 || subscribe;
+}
+
+function describe(session: BackendSession, sameEra: boolean): ServerDescription {
+  const { info, deaf, backend } = session;
+  const heard = deaf || backend.hasNoFeed ? withoutPromises(info.capabilities) : info.capabilities;
+  return {
+    era: 'legacy',
+    capabilities: sameEra ? heard : neutralTaskCapabilities(heard),
+    serverInfo: info.serverInfo,
+    instructions: info.instructions,
+    ttlMs: 0,
+    sessions: session.id !== undefined && info.settled,
+    result: info.bytes.subarray(info.result.start, info.result.end),
+  };
+}

@@ -1,0 +1,115 @@
+import { CACHEABLE } from '../../../exchange/cache-key.js';
+import { CODE, type ExchangeError } from '../../../exchange/errors.js';
+import type { Exchange } from '../../../exchange/exchange.js';
+import { refusalForClient } from '../../../exchange/http-refusal.js';
+import { OtherSide, WrongEra } from '../../../exchange/outbound.js';
+import {
+  backendError,
+  type ErrorOutcome,
+  type Outcome,
+  type ResultOutcome,
+} from '../../../exchange/outcome.js';
+import { insistsOnTask } from '../../../exchange/tasks.js';
+import type { ErrorFrame, ResultFrame, Rope } from '../../../jsonrpc/index.js';
+import { noAnswerError } from '../../../upstream/no-answer.js';
+import type { RpcReply } from '../../../upstream/rpc-call.js';
+import { neutralResult } from '../wire/results.js';
+import { freshnessOf } from './freshness.js';
+import type { HandshakeRefused } from './handshake.js';
+import type { BackendSession } from './session.js';
+
+/** What the replies of a legacy backend mean, other than that a session is lost. */
+
+/** Codes of a 4xx that prove that the backend is of the other era, and did not carry out the request. */
+const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);
+/** Codes of a 4xx that servers of the other era use to the same end, and any server for what they say. */
+const AMBIGUOUS_CODES: ReadonlySet<number> = new Set([CODE.invalidParams, CODE.methodNotFound]);
+
+type Answered = Exclude<RpcReply, { readonly kind: 'failed' }>;
+
+/** The words of a refusal. */
+export function saidIn(reply: Answered): string {
+  if (reply.kind === 'no-answer') return reply.text;
+  return reply.frame.type === 'error' ? reply.frame.message : '';
+}
+
+/** What a refusal has to say to the client itself, if it has. */
+export function challengeIn(reply: Answered): ExchangeError | undefined {
+  return refusalForClient(reply.status, reply.headers, saidIn(reply));
+}
+
+/** Why there is no answer; the client is told of what it can do about that. */
+export function whyNoAnswer(session: BackendSession, reply: RpcReply): Error {
+  const challenge = reply.kind === 'no-answer' ? challengeIn(reply) : undefined;
+  return challenge ?? noAnswerError(session.backend.name, reply);
+}
+
+/**
+ * What a reply to a call is to its caller.
+ * @param ttlMs how long results are good for, by method, where the configuration says so
+ * @throws ExchangeError, WrongEra, OtherSide where it is no word to the caller
+ */
+export function outcomeOf(
+  exchange: Exchange,
+  session: BackendSession,
+  reply: RpcReply,
+  ttlMs: Readonly<Record<string, number>>,
+): Outcome {
+  if (reply.kind !== 'answer') throw whyNoAnswer(session, reply);
+  const { frame } = reply;
+  if (frame.type === 'result') return resultOutcome(exchange, session, frame, ttlMs);
+  const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'none');
+  const forClient = refusalForClient(reply.status, reply.headers, frame.message, outcome);
+  if (forClient !== undefined) throw forClient;
+  // Servers that speak both eras may have tasks in the other one alone.
+  if (insistsOnTask(frame)) throw new OtherSide(outcome);
+  if (reply.status >= 400 && reply.status < 500) rejectWrongEra(session, frame, outcome);
+  return outcome;
+}
+
+/** What it means that the backend refused a handshake. */
+export function refusedHandshake({ reply, message }: HandshakeRefused): Error {
+  const challenge = reply.kind === 'failed' ? undefined : challengeIn(reply);
+  if (challenge !== undefined) return challenge;
+  const isProof = reply.kind === 'answer' && MODERN_CODES.has((reply.frame as ErrorFrame).code);
+  return new WrongEra(message, undefined, isProof);
+}
+
+/** @throws WrongEra where a refusal means, or may mean, that the backend speaks the other era by now */
+export function rejectWrongEra(session: BackendSession, frame: ErrorFrame, outcome: ErrorOutcome): void {
+  const certain = isModernRefusal(frame);
+  if (!certain && !AMBIGUOUS_CODES.has(frame.code)) return;
+  if (certain) session.drop();
+  throw new WrongEra(
+    `${session.backend.name} answered ${frame.code} ${frame.message} to a legacy request`,
+    certain ? undefined : outcome,
+  );
+}
+
+/** A modern server's complaint of headers, version, or of a request without its envelope. */
+function isModernRefusal({ code, message }: ErrorFrame): boolean {
+  if (MODERN_CODES.has(code)) return true;
+  return code === CODE.invalidParams && /_meta|envelope|io\.modelcontextprotocol/.test(message);
+}
+
+function resultOutcome(
+  exchange: Exchange,
+  session: BackendSession,
+  frame: ResultFrame,
+  ttlMs: Readonly<Record<string, number>>,
+): ResultOutcome {
+  const { method } = exchange.request;
+  const sameEra = exchange.caller.era === 'legacy';
+  const edits = new Map<string, Rope | string | undefined>();
+  if (!sameEra) neutralResult(method, frame.bytes, frame.result, edits);
+  return {
+    type: 'result',
+    bytes: frame.bytes,
+    node: frame.result,
+    edits,
+    dress: sameEra ? 'legacy' : 'none',
+    serverInfo: session.info.serverInfo,
+    frameId: undefined,
+    freshness: CACHEABLE.has(method) ? freshnessOf(method, session, ttlMs) : undefined,
+  };
+}

@@ -1,0 +1,53 @@
+import { LRUCache } from 'lru-cache';
+import { QuestionRefused } from '../../../exchange/errors.js';
+import type { Answer, Caller } from '../../../exchange/types.js';
+
+/** Whether legacy servers are told of a client's roots, and whether it is asked for them anew each time. */
+export type RootsPolicy = 'off' | 'cached' | 'ask';
+
+const REMEMBERED = 1_000;
+const NO_ROOTS: Answer = { result: Buffer.from('{"roots":[]}') };
+
+/**
+ * The roots of clients without a session, as they were last told. Legacy servers ask for them whenever they like,
+ * also when no call of the client is there to carry the question.
+ */
+export class Roots {
+  readonly policy: RootsPolicy;
+  readonly #known = new LRUCache<string, Answer>({ max: REMEMBERED });
+
+  constructor(policy: RootsPolicy) {
+    this.policy = policy;
+  }
+
+  /**
+   * What a server is told that asks for the roots, for which the client is asked if need be.
+   * @throws QuestionRefused where servers are not to know them, or the client cannot be asked
+   */
+  async answer(caller: Caller, ask: () => Promise<Answer>): Promise<Answer> {
+    if (this.policy === 'off') throw new QuestionRefused('the client did not declare roots');
+    const known = this.withoutAsking(caller);
+    if (known !== undefined) return known;
+    const answer = await ask();
+    this.remember(caller, answer);
+    return answer;
+  }
+
+  /** What can be answered without the client; undefined where it has to be asked. */
+  withoutAsking(caller: Caller): Answer | undefined {
+    return this.policy === 'cached' ? this.#known.get(keyOf(caller)) : undefined;
+  }
+
+  /** What is answered where nobody can be asked. */
+  lastKnown(key: string): Answer {
+    return this.#known.get(key) ?? NO_ROOTS;
+  }
+
+  remember(caller: Caller, answer: Answer): void {
+    if ('result' in answer) this.#known.set(keyOf(caller), answer);
+  }
+}
+
+export function keyOf({ principal, clientInfo }: Caller): string {
+  return `${principal} ${clientInfo ?? ''}`;
+}

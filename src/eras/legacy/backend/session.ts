@@ -1,0 +1,387 @@
+import { CODE } from '../../../exchange/errors.js';
+import { isSafe } from '../../../exchange/safe-methods.js';
+import { type ForwardedHeaders, NO_FORWARDED } from '../../../exchange/types.js';
+import { Bag, type Bagged, NOWHERE } from '../../../exchange/unordered-set.js';
+import {
+  type ErrorFrame,
+  errorObjectRope,
+  errorRope,
+  type NotificationFrame,
+  notificationRope,
+  type RequestFrame,
+  type RequestId,
+  type ResultFrame,
+  Rope,
+  requestRope,
+  resultRope,
+} from '../../../jsonrpc/index.js';
+import type { CatchUp } from '../../../upstream/backpressure.js';
+import { CookieJar } from '../../../upstream/cookies.js';
+import type { ResponseHeaders } from '../../../upstream/response-headers.js';
+import { NO_ID, RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
+import { POST_HEADERS } from '../../../upstream/streamable-http.js';
+import type { InitializeInfo } from './handshake.js';
+import type { LegacyBackend } from './legacy-backend.js';
+import { BackendFeed, type Watch } from './standalone-get-stream.js';
+
+/** A request in flight on a backend session. */
+export interface SessionCall {
+  /** The id, and the progress token, under which the backend knows it. */
+  readonly id: number;
+  readonly rpc: RpcCall;
+  readonly done: Promise<RpcReply>;
+}
+
+/** A request among those in flight on a session. */
+class CallInFlight implements SessionCall, RpcListener, Bagged {
+  place = NOWHERE;
+  readonly id: number;
+  readonly rpc: RpcCall;
+  readonly listener: RpcListener;
+  readonly #session: BackendSession;
+
+  constructor(session: BackendSession, id: number, listener: RpcListener) {
+    this.#session = session;
+    this.id = id;
+    this.listener = listener;
+    this.rpc = new RpcCall(String(id), session.backend.ticker, this);
+  }
+
+  get done(): Promise<RpcReply> {
+    return this.rpc.reply;
+  }
+
+  onNotification(frame: NotificationFrame): CatchUp | undefined {
+    return this.listener.onNotification(frame);
+  }
+
+  onRequest(frame: RequestFrame): void {
+    this.listener.onRequest(frame);
+  }
+
+  onReply(reply: RpcReply): void {
+    this.#session.finish(this, reply);
+  }
+}
+
+/** Takes what arrives on a session outside the answer stream of a call. */
+export interface SessionListener {
+  /** @returns how to wait for a reader that lags behind */
+  onNotification(frame: NotificationFrame): CatchUp | undefined;
+  onRequest(frame: RequestFrame): void;
+}
+
+/** Follows the fate of a session that changes are heard of on. */
+export interface SessionWatcher {
+  /** A notification of a change came, outside any call. */
+  onChange(frame: NotificationFrame): void;
+  /** The stream for messages outside any call broke and is there again; what was sent meanwhile is lost. */
+  onGap(): void;
+  /** Nothing will come outside any call any more: the backend has no stream for it now, or refuses it. */
+  onDeaf(): void;
+  /** The backend does not know the session any more. */
+  onLost(): void;
+}
+
+/** How long a message that nobody waits for (a notification, an answer to a question) may take. */
+const AWAY_MS = 10_000;
+/** Answers to requests of the server that are on their way to it at a time; others wait, up to so many. */
+const MAX_RESPONSES = 64;
+const MAX_WAITING_RESPONSES = 1_024;
+
+/**
+ * A session with a legacy backend, from its handshake to its end. Ids of requests are the gateway's own, from 1 and
+ * never used twice: SDK servers cannot cancel the request 0, and hang or refuse when two in flight share an id.
+ */
+export class BackendSession {
+  readonly backend: LegacyBackend;
+  readonly info: InitializeInfo;
+  /** The backend's session id; undefined where it keeps no sessions. */
+  readonly id: string | undefined;
+  /** The backend does not know the session any more. */
+  lost = false;
+  lastUsedAt = performance.now();
+  #cookies: CookieJar | undefined;
+  /** Of every POST, name and value in turn; the session's own stand last. */
+  readonly #headers: readonly string[];
+  #nextId: number;
+  #calls: Bag<CallInFlight> | undefined;
+  #feed: BackendFeed | undefined;
+  #feedless = false;
+  #responses = 0;
+  #waitingResponses: (() => void)[] | undefined;
+
+  constructor(backend: LegacyBackend, info: InitializeInfo, id: string | undefined, firstRequestId = 1) {
+    this.backend = backend;
+    this.info = info;
+    this.id = id;
+    this.#headers = sessionHeaders(info.revision, id);
+    this.#nextId = firstRequestId;
+  }
+
+  /** The call that has the session to itself: what comes outside any call belongs to it. */
+  holder: RpcListener | undefined;
+  watcher: SessionWatcher | undefined;
+
+  /** Requests in flight. */
+  get busy(): number {
+    return this.#calls?.size ?? 0;
+  }
+
+  /** Headers of a POST on this session, name and value in turn. */
+  headers(forwarded: ForwardedHeaders): readonly string[] {
+    // Most requests of a session have the same ones, and one list serves them all.
+    return forwarded === NO_FORWARDED && this.#cookies === undefined
+      ? this.#headers
+      : this.#withForwarded([...this.#headers], forwarded);
+  }
+
+  #withForwarded(headers: string[], forwarded: ForwardedHeaders): string[] {
+    pushForwarded(headers, forwarded);
+    const { cookies } = this;
+    if (cookies !== undefined) headers.push('cookie', cookies);
+    return headers;
+  }
+
+  /** An id for a request that is sent as a message by itself. */
+  takeId(): number {
+    return this.#nextId++;
+  }
+
+  /**
+   * Sends a request.
+   * @param params makes the params, given the id and progress token that the request will have
+   */
+  request(
+    method: string,
+    params: (id: number) => Rope | undefined,
+    forwarded: ForwardedHeaders,
+    listener: RpcListener,
+  ): SessionCall {
+    const id = this.#nextId++;
+    const call = new CallInFlight(this, id, listener);
+    this.#calls ??= new Bag();
+    this.#calls.add(call);
+    const body = requestRope(id, method, params(id));
+    call.rpc.post(this.backend.transport, this.headers(forwarded), body, isSafe(method));
+    return call;
+  }
+
+  /** Takes up the broken answer stream of a call again (basic/transports, "Resumability and Redelivery"). */
+  resumeCall(id: number, lastEventId: string, forwarded: ForwardedHeaders, listener: RpcListener): RpcCall {
+    const { transport, ticker } = this.backend;
+    const rpc = new RpcCall(String(id), ticker, listener);
+    return rpc.resumeBy(transport, [...this.getHeaders(forwarded), 'last-event-id', lastEventId]);
+  }
+
+  /** Headers of a GET on this session. */
+  getHeaders(forwarded: ForwardedHeaders): string[] {
+    const own = this.#headers.slice(POST_HEADERS.length);
+    const headers = ['accept', 'text/event-stream', 'accept-encoding', 'identity', ...own];
+    return this.#withForwarded(headers, forwarded);
+  }
+
+  /** Sends a notification; resolves when the backend took it, also when it did so with an error. */
+  notify(
+    method: string,
+    params: Rope | undefined,
+    forwarded: ForwardedHeaders,
+    limitMs = AWAY_MS,
+  ): Promise<RpcReply> {
+    return this.post(notificationRope(method, params), forwarded, isSafe(method), limitMs);
+  }
+
+  /**
+   * Answers a server request; never throws.
+   * @param onReply told what the backend makes of that
+   */
+  answer(
+    id: RequestId,
+    answer: { result: Buffer } | { error: Buffer },
+    forwarded: ForwardedHeaders,
+    onReply?: (reply: RpcReply) => void,
+  ): void {
+    const body =
+      'result' in answer
+        ? resultRope(id, new Rope().push(answer.result))
+        : errorObjectRope(id, new Rope().push(answer.error));
+    this.#respond(body, forwarded, onReply);
+  }
+
+  /** Refuses a server request. */
+  refuse(
+    id: RequestId,
+    message: string,
+    forwarded: ForwardedHeaders,
+    code: number = CODE.methodNotFound,
+  ): void {
+    this.#respond(errorRope(id, code, message), forwarded);
+  }
+
+  /** A server that takes no answers, and asks and asks, is not to have the gateway pile them up. */
+  #respond(body: Rope, forwarded: ForwardedHeaders, onReply?: (reply: RpcReply) => void): void {
+    const send = (): void => {
+      this.#responses++;
+      const answered = this.post(body, forwarded).finally(() => {
+        this.#responses--;
+        this.#waitingResponses?.shift()?.();
+      });
+      void answered.then(onReply);
+    };
+    if (this.#responses < MAX_RESPONSES) send();
+    else {
+      this.#waitingResponses ??= [];
+      if (this.#waitingResponses.length < MAX_WAITING_RESPONSES) this.#waitingResponses.push(send);
+    }
+  }
+
+  /**
+   * Sends a message that has no response of its own.
+   * @param safe whether it may reach the backend twice
+   */
+  async post(body: Rope, forwarded: ForwardedHeaders, safe = false, limitMs = AWAY_MS): Promise<RpcReply> {
+    const { transport, ticker } = this.backend;
+    const rpc = new RpcCall(NO_ID, ticker, SILENT);
+    const timer = setTimeout(
+      () => rpc.abort(`a message was not taken within ${Math.round(limitMs)} ms`),
+      limitMs,
+    ).unref();
+    try {
+      const reply = await rpc.post(transport, this.headers(forwarded), body, safe).reply;
+      if (reply.kind !== 'failed') this.keepCookies(reply.headers);
+      return reply;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Opens the stream for messages outside any request; it is kept open until {@link BackendSession.closeFeed}. */
+  openFeed(listener: SessionListener, forwarded: ForwardedHeaders): void {
+    this.#feedless = this.backend.hasNoFeed;
+    if (this.#feed !== undefined || this.#feedless) return;
+    this.#feed = new BackendFeed(this, listener, forwarded, (frame) => this.#takeStray(frame));
+    this.#feed.open();
+  }
+
+  /** The client showed other credentials than those that the stream was opened with. */
+  renewFeed(forwarded: ForwardedHeaders): void {
+    this.#feed?.renew(forwarded);
+  }
+
+  /** Resolves when what the backend sends outside any call can come in; at once where there is no such stream. */
+  feedSettled(): Promise<void> | undefined {
+    return this.#feed?.settled;
+  }
+
+  /** While the stream for messages outside any call is open. */
+  get watch(): Watch | undefined {
+    return this.#feed?.watch;
+  }
+
+  /** Nothing can come in outside any call: the backend has no such stream, or refuses it. */
+  get deaf(): boolean {
+    return this.#feed === undefined ? this.#feedless : this.#feed.deaf;
+  }
+
+  closeFeed(): void {
+    this.#feed?.close();
+    this.#feed = undefined;
+  }
+
+  /** The call that is alone in flight: what is said meanwhile is most likely of it. */
+  get onlyCall(): RpcListener | undefined {
+    return this.#calls?.size === 1 ? this.#calls.find(() => true)?.listener : undefined;
+  }
+
+  /** The call whose progress token this is, as JSON text. */
+  callOf(progressToken: string | undefined): CallInFlight | undefined {
+    return progressToken === undefined ? undefined : this.#withId(progressToken);
+  }
+
+  /** Session affinity of load balancers in front of the backend rides on cookies; they stay within the session. */
+  keepCookies(headers: ResponseHeaders): void {
+    if (headers['set-cookie'] === undefined) return;
+    this.#cookies ??= new CookieJar();
+    this.#cookies.keep(headers);
+  }
+
+  /** Value of the `Cookie` header; undefined where the backend set none. */
+  get cookies(): string | undefined {
+    return this.#cookies?.header;
+  }
+
+  set cookies(header: string | undefined) {
+    this.#cookies = header === undefined ? undefined : new CookieJar(header);
+  }
+
+  /** A request of the gateway's own, which may take as long as a handshake. */
+  async ask(method: string, params: Rope | undefined, forwarded: ForwardedHeaders): Promise<RpcReply> {
+    const { handshakeMs } = this.backend;
+    const { rpc, done } = this.request(method, () => params, forwarded, SILENT);
+    const expire = (): void => rpc.abort(`no answer to ${method} within ${handshakeMs} ms`);
+    const timer = setTimeout(expire, handshakeMs).unref();
+    return done.finally(() => clearTimeout(timer));
+  }
+
+  /** Finds out whether the backend still knows the session, which is dropped if it does not (basic/utilities/ping). */
+  async check(forwarded: ForwardedHeaders): Promise<void> {
+    const reply = await this.ask('ping', undefined, forwarded);
+    if (this.backend.losses.saysLost(reply, this.id)) this.drop();
+  }
+
+  /** The backend does not know the session any more: nothing is asked of it again, and it need not be ended. */
+  drop(): void {
+    if (this.lost) return;
+    this.lost = true;
+    this.closeFeed();
+    if (this.id !== undefined) this.backend.transport.abandon?.(this.id);
+    this.watcher?.onLost();
+  }
+
+  /** Ends the session at the backend; never throws, and takes no longer than a few seconds. */
+  async end(forwarded: ForwardedHeaders): Promise<void> {
+    this.closeFeed();
+    this.#calls?.each(({ rpc }) => rpc.abort('session ended'));
+    if (this.id === undefined || this.lost) return;
+    this.lost = true;
+    await this.backend.deleteSession(this.headers(forwarded));
+  }
+
+  /** A call has its reply. */
+  finish(call: CallInFlight, reply: RpcReply): void {
+    this.#calls?.remove(call);
+    if (this.#calls?.size === 0) this.#calls = undefined;
+    this.lastUsedAt = performance.now();
+    if (reply.kind !== 'failed' && reply.headers['set-cookie'] !== undefined) this.keepCookies(reply.headers);
+  }
+
+  #takeStray(frame: ResultFrame | ErrorFrame): void {
+    if (frame.id !== undefined) this.#withId(frame.id)?.rpc.take(frame);
+  }
+
+  /** @param token an id as the backend writes it: a number, or a number in a string */
+  #withId(token: string): CallInFlight | undefined {
+    const wanted = Number(JSON.parse(token));
+    return this.#calls?.find(({ id }) => id === wanted);
+  }
+}
+
+/** Sessions without an id have the same ones. */
+const headersCache = new Map<string, readonly string[]>();
+
+function sessionHeaders(revision: string, id: string | undefined): readonly string[] {
+  if (id !== undefined) return [...POST_HEADERS, 'mcp-session-id', id, 'mcp-protocol-version', revision];
+  let headers = headersCache.get(revision);
+  if (headers === undefined) {
+    headers = [...POST_HEADERS, 'mcp-protocol-version', revision];
+    headersCache.set(revision, headers);
+  }
+  return headers;
+}
+
+export function pushForwarded(headers: string[], forwarded: ForwardedHeaders): void {
+  const { authorization, traceparent, tracestate } = forwarded;
+  if (authorization !== undefined) headers.push('authorization', authorization);
+  if (traceparent !== undefined) headers.push('traceparent', traceparent);
+  if (tracestate !== undefined) headers.push('tracestate', tracestate);
+}

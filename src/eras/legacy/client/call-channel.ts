@@ -1,0 +1,95 @@
+import type { Answer } from '../../../downstream/response.js';
+import { QuestionRefused } from '../../../exchange/errors.js';
+import type { Exchange } from '../../../exchange/exchange.js';
+import type { Channel, Answer as ClientAnswer, Question, ServerMessage } from '../../../exchange/types.js';
+import { notificationRope, type RequestId, Rope } from '../../../jsonrpc/index.js';
+import { undeclared } from '../wire/client-capabilities.js';
+import { featuresFor } from '../wire/revisions.js';
+import { adaptQuestion, type UrlElicitation } from '../wire/server-requests.js';
+import { namedTask } from '../wire/tasks.js';
+import type { LegacyClientSession } from './session.js';
+
+/** The way of a server's messages to a legacy client during one of its calls: the call's own stream. */
+export class CallChannel implements Channel {
+  readonly #session: LegacyClientSession;
+  readonly #answer: Answer;
+  #exchange!: Exchange;
+  #open: Set<RequestId> | undefined;
+  #elicitations: UrlElicitation[] | undefined;
+  #watched = false;
+
+  constructor(session: LegacyClientSession, answer: Answer) {
+    this.#session = session;
+    this.#answer = answer;
+  }
+
+  begin(exchange: Exchange): void {
+    this.#exchange = exchange;
+  }
+
+  notify(message: ServerMessage): boolean {
+    return this.#session.notify(message, this.#answer);
+  }
+
+  onDrain(resume: () => void): void {
+    this.#answer.onDrain(resume);
+  }
+
+  get reachable(): boolean {
+    return !this.#answer.gone && !this.#answer.lost;
+  }
+
+  letGo(): void {
+    this.#answer.letGo();
+  }
+
+  async ask(asked: Question): Promise<ClientAnswer> {
+    const exchange = this.#exchange;
+    const question = exchange.notes.backendEra === 'legacy' ? asked : this.#translate(asked);
+    this.#open ??= new Set();
+    this.#open.add(question.id);
+    if (this.#open.size === 1) exchange.park();
+    try {
+      return await this.#session.ask(question, this.#answer);
+    } finally {
+      this.#open.delete(question.id);
+      if (this.#open.size === 0) exchange.unpark(exchange.progressToken);
+    }
+  }
+
+  /** The call is over: what is still asked is taken back, and pages that were to be visited are done with. */
+  finish(): void {
+    for (const id of this.#open ?? []) this.#session.withdraw(id, 'the call has ended');
+    for (const { elicitationId } of this.#elicitations ?? []) {
+      const params = new Rope().push(`{"elicitationId":${JSON.stringify(elicitationId)}}`);
+      this.#answer.event(notificationRope('notifications/elicitation/complete', params));
+    }
+  }
+
+  /** The task whose result the client waits for, to which what is asked meanwhile belongs. */
+  get #task(): string | undefined {
+    const { method, params } = this.#exchange.request;
+    return method === 'tasks/result' ? namedTask(params) : undefined;
+  }
+
+  /** @throws QuestionRefused */
+  #translate(asked: Question): Question {
+    const lacking = undeclared(asked, this.#session.facts.neutralCapabilities);
+    if (lacking !== undefined) throw new QuestionRefused(`the client did not declare ${lacking}`);
+    if (!this.#watched) {
+      // The server's next round has nobody to ask any more, and its outcome nobody to read it.
+      this.#watched = true;
+      this.#answer.onGone(() => this.#exchange.cancel('the client closed the response stream'));
+    }
+    const { question, elicitation } = adaptQuestion(
+      asked,
+      featuresFor(this.#session.facts.revision),
+      this.#task,
+    );
+    if (elicitation !== undefined) {
+      this.#elicitations ??= [];
+      this.#elicitations.push(elicitation);
+    }
+    return question;
+  }
+}

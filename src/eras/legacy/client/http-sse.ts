@@ -1,0 +1,236 @@
+import { randomUUID } from 'node:crypto';
+import type { HttpCall } from '../../../downstream/http-call.js';
+import type { SseMessageAnswer, SseStreamAnswer } from '../../../downstream/http-sse-responses.js';
+import { CODE } from '../../../exchange/errors.js';
+import type { RouteService } from '../../../exchange/route-service.js';
+import type { Principal } from '../../../exchange/types.js';
+import {
+  type Batch,
+  errorRope,
+  type Frame,
+  getMember,
+  type NotificationFrame,
+  type RequestId,
+  Rope,
+  resultRope,
+  textOf,
+} from '../../../jsonrpc/index.js';
+import type { MessageCall, SseInbound, StreamCall } from '../../era.js';
+import type { LegacyInbound } from './inbound.js';
+import { SessionFinder } from './session-lookup.js';
+import type { ClientSessions } from './sessions.js';
+
+/** A client with an open stream. */
+interface SseClient {
+  readonly id: string;
+  readonly principal: Principal;
+  readonly stream: SseStreamAnswer;
+  /** Ends the stream if no handshake comes. */
+  readonly patience: NodeJS.Timeout;
+  /** Of the session behind it; undefined until the handshake is done. */
+  token: string | undefined;
+  /** A handshake is under way; resolves when it is over, however it ended. */
+  shaking: Promise<void> | undefined;
+  listening: boolean;
+  /** Requests in flight. */
+  readonly answers: Map<RequestId, SseMessageAnswer>;
+}
+
+/** Streams on which no handshake has been done yet; the oldest makes way. */
+const MAX_STRANGERS = 1_000;
+/** How long a handshake is waited for. */
+const STRANGER_MS = 60_000;
+/** What a client may leave unread before its messages are refused. */
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Clients on HTTP+SSE, the transport of 2024-11-05: each message is taken as one of Streamable HTTP would be, with an
+ * answer that goes to the client's stream. The session is as long as the stream.
+ */
+export class SseClients implements SseInbound {
+  readonly #inbound: LegacyInbound;
+  readonly #sessions: ClientSessions;
+  readonly #finder: SessionFinder;
+  readonly #clients = new Map<string, SseClient>();
+  /** Those without a session, the oldest first. */
+  readonly #strangers = new Set<SseClient>();
+
+  readonly #maxStrangers: number;
+
+  /** @param max sessions that are kept in memory */
+  constructor(inbound: LegacyInbound, sessions: ClientSessions, max: number) {
+    this.#inbound = inbound;
+    this.#sessions = sessions;
+    this.#maxStrangers = Math.min(max, MAX_STRANGERS);
+    this.#finder = new SessionFinder(sessions);
+  }
+
+  open({ answer, principal }: StreamCall, messagesPath: string): void {
+    if (!answer.takesEvents) {
+      const message = 'Not Acceptable: the client must accept text/event-stream';
+      answer.end(406, errorRope(undefined, CODE.server, message));
+      return;
+    }
+    const client: SseClient = {
+      id: randomUUID(),
+      principal,
+      stream: answer,
+      patience: setTimeout(() => answer.endEmpty(200), STRANGER_MS).unref(),
+      token: undefined,
+      shaking: undefined,
+      listening: false,
+      answers: new Map(),
+    };
+    const [oldest] = this.#strangers;
+    if (oldest !== undefined && this.#strangers.size >= this.#maxStrangers) oldest.stream.endEmpty(200);
+    this.#clients.set(client.id, client);
+    this.#strangers.add(client);
+    answer.announce(`${messagesPath}?sessionId=${client.id}`, () => this.#left(client));
+  }
+
+  async post(
+    route: RouteService,
+    call: MessageCall,
+    sessionId: string | undefined,
+    body: Frame | Batch,
+  ): Promise<void> {
+    const client = sessionId === undefined ? undefined : this.#clients.get(sessionId);
+    const id = body.type === 'request' ? body.id : undefined;
+    const refuse = (status: number, message: string, code: number = CODE.server): void =>
+      call.answer.end(status, errorRope(id, code, message));
+    if (sessionId === undefined) refuse(400, 'Bad Request: the sessionId of the event stream is missing');
+    else if (client === undefined) refuse(404, 'Session not found', CODE.notFoundOrTimeout);
+    else if (!(await this.#mayUse(route, call, client, id))) return;
+    else if (client.stream.unread > MAX_UNREAD_BYTES) {
+      refuse(503, 'too much on the event stream has not been read yet');
+    } else if (body.type === 'request' && body.method === 'initialize') {
+      await this.#initialize(route, call, client, body);
+    } else {
+      if (client.shaking !== undefined && !isForStrangers(body)) {
+        call.answer.bind(client.stream, body.type === 'request' || body.type === 'batch');
+        await client.shaking;
+      }
+      if (client.token === undefined) answerStranger(call, client, body);
+      else await this.#pass(route, call, client, client.token, body);
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { stream } of [...this.#clients.values()]) stream.endEmpty(200);
+  }
+
+  /** Whether a message may come on a stream: it is of whoever opened that, with the credential of then or a renewed one. */
+  async #mayUse(
+    route: RouteService,
+    call: MessageCall,
+    client: SseClient,
+    id: RequestId | undefined,
+  ): Promise<boolean> {
+    if (call.principal === client.principal) return true;
+    if (client.token !== undefined) {
+      return (await this.#finder.find(route, onSession(call, client.token), id)) !== undefined;
+    }
+    call.answer.end(404, errorRope(id, CODE.notFoundOrTimeout, 'Session not found'));
+    return false;
+  }
+
+  async #initialize(route: RouteService, call: MessageCall, client: SseClient, body: Frame): Promise<void> {
+    const { answer } = call;
+    if (client.token !== undefined || client.shaking !== undefined) {
+      const id = body.type === 'request' ? body.id : undefined;
+      answer.bind(client.stream, true);
+      const message = 'Invalid Request: the session is initialized already';
+      answer.end(200, errorRope(id, CODE.invalidRequest, message));
+      return;
+    }
+    answer.bind(client.stream, true, (token) => {
+      client.token = token;
+      clearTimeout(client.patience);
+      this.#strangers.delete(client);
+    });
+    const handshake = this.#inbound.post(route, withoutVersion(call), body);
+    client.shaking = handshake
+      .catch(() => {})
+      .then(() => {
+        client.shaking = undefined;
+      });
+    await handshake;
+  }
+
+  /** A message on a session. */
+  async #pass(
+    route: RouteService,
+    call: MessageCall,
+    client: SseClient,
+    token: string,
+    body: Frame | Batch,
+  ): Promise<void> {
+    const { answer } = call;
+    const moved = onSession(call, token);
+    if (!client.listening) {
+      client.listening = true;
+      await this.#inbound.get(route, { ...moved, answer: client.stream });
+    }
+    if (body.type === 'notification') this.#silence(client, body);
+    answer.bind(client.stream, body.type === 'request' || body.type === 'batch');
+    if (body.type !== 'request') {
+      await this.#inbound.post(route, moved, body);
+      return;
+    }
+    // An id that is in use is refused further on; the request that has it keeps its answer.
+    const isFirst = !client.answers.has(body.id);
+    if (isFirst) client.answers.set(body.id, answer);
+    try {
+      await this.#inbound.post(route, moved, body);
+    } finally {
+      if (isFirst) client.answers.delete(body.id);
+    }
+  }
+
+  /** A cancelled request has no response; on a stream that goes on, none may come (basic/utilities/cancellation). */
+  #silence({ answers }: SseClient, { method, bytes, params }: NotificationFrame): void {
+    if (method !== 'notifications/cancelled' || params === undefined) return;
+    const requestId = getMember(bytes, params, 'requestId');
+    if (requestId !== undefined) answers.get(textOf(bytes, requestId) as RequestId)?.silence();
+  }
+
+  /** The stream is over, and with it the session. */
+  #left(client: SseClient): void {
+    clearTimeout(client.patience);
+    this.#clients.delete(client.id);
+    this.#strangers.delete(client);
+    const session = client.token === undefined ? undefined : this.#sessions.peek(client.token);
+    if (session !== undefined) void this.#sessions.end(session);
+  }
+}
+
+/** Whether a message need not wait for a handshake that is under way. */
+function isForStrangers(body: Frame | Batch): boolean {
+  return body.type === 'request' && (body.method === 'ping' || body.method === 'server/discover');
+}
+
+/**
+ * Before the handshake there is nothing to be had but a sign of life. Clients of both eras ask for what the modern one
+ * has first, and shake hands once they are told that it is not there.
+ */
+function answerStranger({ answer }: MessageCall, { stream }: SseClient, body: Frame | Batch): void {
+  answer.bind(stream, body.type === 'request');
+  if (body.type !== 'request') answer.endEmpty(202);
+  else if (body.method === 'ping') answer.end(200, resultRope(body.id, new Rope().push('{}')));
+  else if (body.method === 'server/discover') {
+    answer.end(200, errorRope(body.id, CODE.methodNotFound, `Method not found: ${body.method}`));
+  } else answer.end(200, errorRope(body.id, CODE.invalidRequest, 'Invalid Request: initialize comes first'));
+}
+
+/** A message as one of Streamable HTTP. The version that the client names is not that of this transport. */
+function onSession(call: MessageCall, sessionId: string): HttpCall {
+  return {
+    ...call,
+    headers: { ...call.headers, sessionId, protocolVersion: undefined },
+    lastEventId: undefined,
+  };
+}
+
+function withoutVersion(call: MessageCall): HttpCall {
+  return { ...call, headers: { ...call.headers, sessionId: undefined, protocolVersion: undefined } };
+}

@@ -1,0 +1,404 @@
+import type { HttpCall } from '../../../downstream/http-call.js';
+import { ownerOf, readCapabilities } from '../../../exchange/digest.js';
+import { CODE, ExchangeError } from '../../../exchange/errors.js';
+import { Exchange } from '../../../exchange/exchange.js';
+import { type ErrorOutcome, type Outcome, ownResult } from '../../../exchange/outcome.js';
+import type { RouteService } from '../../../exchange/route-service.js';
+import { isLogLevel } from '../../../exchange/types.js';
+import {
+  type Batch,
+  type ErrorFrame,
+  errorRope,
+  type Frame,
+  FrameError,
+  getMember,
+  type JsonNode,
+  type NotificationFrame,
+  type RequestFrame,
+  type RequestId,
+  type ResultFrame,
+  Rope,
+  resultRope,
+  scanJson,
+  stringOf,
+  textOf,
+} from '../../../jsonrpc/index.js';
+import type { Inbound } from '../../era.js';
+import { neutralClientCapabilities } from '../wire/client-capabilities.js';
+import { initializeResult } from '../wire/initialize-result.js';
+import { featuresFor, negotiateRevision } from '../wire/revisions.js';
+import { asksForTask } from '../wire/tasks.js';
+import { CallChannel } from './call-channel.js';
+import { writeError, writeResult } from './outcome.js';
+import type { LegacyClientSession } from './session.js';
+import { refuse, SessionFinder } from './session-lookup.js';
+import type { ClientSessions } from './sessions.js';
+
+const EMPTY = Buffer.from('{}');
+const MAX_BATCH = 100;
+const NO_KEYS: readonly string[] = [];
+
+/** Where the answer to one request goes: the HTTP response, or its place in the answer to a batch. */
+type Reply = (status: number, message: Rope, headers?: Readonly<Record<string, string>>) => void;
+
+/** A message that has no response. */
+type OneWay = NotificationFrame | ResultFrame | ErrorFrame;
+
+/** The legacy era toward clients: the handshake, and what comes on the sessions that it makes. */
+export class LegacyInbound implements Inbound {
+  readonly #sessions: ClientSessions;
+  readonly #finder: SessionFinder;
+
+  constructor(sessions: ClientSessions) {
+    this.#sessions = sessions;
+    this.#finder = new SessionFinder(sessions);
+  }
+
+  /** Whatever is of no other era is taken here: most of the world's clients name no era at all. */
+  claimsPost(): boolean {
+    return true;
+  }
+
+  claimsOther(): boolean {
+    return true;
+  }
+
+  /** `initialize`: the backend is asked first, since its answer is told to the client. */
+  async #initialize(route: RouteService, call: HttpCall, frame: RequestFrame): Promise<void> {
+    const { bytes, params } = frame;
+    const member = (key: string): JsonNode | undefined =>
+      params === undefined ? undefined : getMember(bytes, params, key);
+    if (params === undefined) {
+      call.answer.end(
+        200,
+        errorRope(frame.id, CODE.invalidParams, 'Invalid params: initialize needs params'),
+      );
+      return;
+    }
+    const revision = negotiateRevision(stringOf(bytes, member('protocolVersion')));
+    const declared = member('capabilities');
+    const capabilities = readCapabilities(declared?.kind === 'object' ? textOf(bytes, declared) : '{}');
+    const info = member('clientInfo');
+    const session = this.#sessions.create({
+      route: route.path,
+      revision,
+      principal: call.principal,
+      owner: ownerOf(call.forwarded.authorization),
+      clientInfo: info?.kind === 'object' ? textOf(bytes, info) : undefined,
+      capabilities,
+      neutralCapabilities: neutralClientCapabilities(capabilities, revision),
+      backendSession: undefined,
+    });
+    const exchange = this.#exchange(session, call, frame, new CallChannel(session, call.answer));
+    let outcome: Outcome;
+    call.answer.holdHeaders();
+    try {
+      const description = await route.describe(exchange.caller);
+      const result = initializeResult(description, revision);
+      outcome = ownResult(result, scanJson(result, 2));
+      const token = this.#sessions.add(session);
+      call.answer.end(200, resultRope(frame.id, new Rope().push(result)), { 'mcp-session-id': token });
+      if (call.answer.gone) await this.#sessions.end(session);
+    } catch (error) {
+      outcome = (error as { outcome: Outcome }).outcome;
+      if (outcome === undefined) throw error;
+      void session.affinity?.end();
+      if (outcome.type === 'error') writeError(outcome, exchange, (...args) => call.answer.end(...args));
+    }
+    route.record(exchange, call.answer.status, outcome);
+  }
+
+  /** A POST on a session. */
+  async post(route: RouteService, call: HttpCall, body: Frame | Batch): Promise<void> {
+    if (body.type === 'request' && body.method === 'initialize') {
+      await this.#initialize(route, call, body);
+      return;
+    }
+    if (
+      call.headers.sessionId === undefined &&
+      (body.type === 'batch' || body.type === 'result' || body.type === 'error')
+    ) {
+      call.answer.end(
+        400,
+        errorRope(undefined, CODE.invalidRequest, `Invalid Request: a ${body.type} needs a session`),
+      );
+      return;
+    }
+    // The id of an answer is one of the server's: a refusal that bears it could be taken for the answer to a request.
+    const found = this.#finder.find(route, call, body.type === 'request' ? body.id : undefined);
+    const session = found instanceof Promise ? await found : found;
+    if (session === undefined) return;
+    if (session.resumable)
+      call.answer.recordBy(session, body.type === 'request' ? session.holdMs : undefined);
+    if (body.type === 'batch') await this.#batch(route, call, session, body);
+    else if (body.type === 'request') {
+      await this.#request(route, call, session, body, (...args) => call.answer.end(...args));
+    } else {
+      if (isLeft(session)) await takeUp(route, call, session);
+      if (!(await this.#admits(route, call, session, body))) return;
+      this.#oneWay(session, call, body);
+      call.answer.endEmpty(202);
+    }
+  }
+
+  /** GET: the stream for messages outside any request. */
+  async get(route: RouteService, call: HttpCall): Promise<void> {
+    if (rejectWithoutSession(call)) return;
+    const session = await this.#finder.find(route, call, undefined);
+    if (session === undefined) return;
+    if (!call.answer.takesEvents) {
+      call.answer.end(
+        406,
+        errorRope(undefined, CODE.server, 'Not Acceptable: the client must accept text/event-stream'),
+      );
+      return;
+    }
+    const { lastEventId, answer } = call;
+    if (lastEventId === undefined || !session.resumable) session.listen(answer);
+    else if (!session.resume(lastEventId, answer)) {
+      const message = 'Bad Request: what came after this Last-Event-ID is not known, or kept no longer';
+      answer.end(400, errorRope(undefined, CODE.server, message));
+      return;
+    }
+    // From now on the messages of its backend session are waited for.
+    if (session.affinity === undefined) void takeUp(route, call, session);
+  }
+
+  async delete(route: RouteService, call: HttpCall): Promise<void> {
+    if (rejectWithoutSession(call)) return;
+    const session = await this.#finder.find(route, call, undefined);
+    if (session === undefined) return;
+    if (isLeft(session)) await takeUp(route, call, session);
+    const ended = this.#sessions.end(session);
+    call.answer.endEmpty(200);
+    await ended;
+  }
+
+  async drain(): Promise<void> {}
+
+  async close(): Promise<void> {
+    await this.#sessions.close();
+  }
+
+  async #request(
+    route: RouteService,
+    call: HttpCall,
+    session: LegacyClientSession,
+    frame: RequestFrame,
+    reply: Reply,
+  ): Promise<void> {
+    const { id, method } = frame;
+    const channel = new CallChannel(session, call.answer);
+    const exchange = this.#exchange(session, call, frame, channel);
+    const own = OWN_METHODS[method]?.(session, frame);
+    if (own !== undefined) {
+      reply(200, own);
+      return;
+    }
+    if (!session.begin(id, exchange)) {
+      reply(
+        200,
+        errorRope(id, CODE.invalidRequest, `Invalid Request: id ${id} is in use by a request in flight`),
+      );
+      return;
+    }
+    const outcome = await route.run(exchange);
+    session.finish(id);
+    channel.finish();
+    // A cancelled request has no response (basic/utilities/cancellation); the stream that it was to come on ends.
+    if (exchange.cancelled !== undefined && !exchange.timedOut) {
+      if (!call.answer.done)
+        reply(200, errorRope(id, CODE.internal, `Request cancelled: ${exchange.cancelled}`));
+    } else if (outcome.type === 'error') {
+      if (isChallenge(outcome)) session.challenge();
+      writeError(outcome, exchange, reply);
+    } else writeResult(outcome, exchange, featuresFor(session.facts.revision), reply);
+    route.record(exchange, call.answer.status || 200, outcome);
+  }
+
+  /**
+   * Tries the credentials of an answer before the server hears of it: the request that it is sent in is over by then, and
+   * a client that is to bring better ones could not be told. The question stays open for it.
+   */
+  async #admits(
+    route: RouteService,
+    call: HttpCall,
+    session: LegacyClientSession,
+    frame: OneWay,
+  ): Promise<boolean> {
+    if (frame.type === 'notification' || call.forwarded.authorization === undefined) return true;
+    if (!session.expects(frame)) return true;
+    try {
+      await route.authenticate(session.caller(call.forwarded));
+      return true;
+    } catch (error) {
+      // Whatever else the backend has to say of a try, the answer itself may still find its way.
+      if (error instanceof ExchangeError && error.outcome.status !== 401 && !isChallenge(error.outcome))
+        return true;
+      refuse(call, undefined, error);
+      return false;
+    }
+  }
+
+  #oneWay(session: LegacyClientSession, call: HttpCall, frame: OneWay): void {
+    if (frame.type !== 'notification') {
+      session.answer(frame, call.forwarded);
+      return;
+    }
+    const { method, bytes, params, root } = frame;
+    if (method === 'notifications/initialized') return;
+    if (method === 'notifications/cancelled') {
+      const requestId = params === undefined ? undefined : getMember(bytes, params, 'requestId');
+      if (requestId === undefined) return;
+      const reason = params === undefined ? undefined : stringOf(bytes, getMember(bytes, params, 'reason'));
+      session.inFlight(textOf(bytes, requestId) as RequestId)?.cancel(reason ?? 'the client cancelled');
+      return;
+    }
+    session.affinity?.notify(method, bytes.subarray(root.start, root.end));
+  }
+
+  /** JSON-RPC batches exist in 2025-03-26 alone. */
+  async #batch(
+    route: RouteService,
+    call: HttpCall,
+    session: LegacyClientSession,
+    batch: Batch,
+  ): Promise<void> {
+    const { answer } = call;
+    if (!featuresFor(session.facts.revision).batches) {
+      answer.end(
+        400,
+        errorRope(undefined, CODE.invalidRequest, `Invalid Request: no batches in ${session.facts.revision}`),
+      );
+      return;
+    }
+    if (batch.items.length > MAX_BATCH) {
+      answer.end(
+        400,
+        errorRope(
+          undefined,
+          CODE.invalidRequest,
+          `Invalid Request: more than ${MAX_BATCH} messages in a batch`,
+        ),
+      );
+      return;
+    }
+    const responses: Rope[] = [];
+    const reply: Reply = (_status, message) => {
+      // On a stream no response has to wait for the others.
+      if (answer.streaming || answer.away) answer.event(message);
+      else responses.push(message);
+    };
+    await Promise.all(
+      batch.items.map((item) => {
+        if (item instanceof FrameError) reply(400, errorRope(item.id, item.code, item.message));
+        else if (item.type !== 'request') this.#oneWay(session, call, item);
+        else if (item.method === 'initialize') {
+          reply(
+            200,
+            errorRope(
+              item.id,
+              CODE.invalidRequest,
+              'Invalid Request: initialize must not be part of a batch',
+            ),
+          );
+        } else return this.#request(route, call, session, item, reply);
+        return undefined;
+      }),
+    );
+    if (responses.length === 0) answer.endEmpty(202);
+    else answer.endAll(responses);
+  }
+
+  #exchange(
+    session: LegacyClientSession,
+    call: HttpCall,
+    frame: RequestFrame,
+    channel: CallChannel,
+  ): Exchange {
+    const { bytes, params, method, id } = frame;
+    const meta = params === undefined ? undefined : getMember(bytes, params, '_meta');
+    const token = meta === undefined ? undefined : getMember(bytes, meta, 'progressToken');
+    const exchange = new Exchange(
+      {
+        id,
+        method,
+        params: {
+          bytes,
+          node: params,
+          meta: meta?.kind === 'object' ? meta : undefined,
+          envelopeKeys: NO_KEYS,
+          bareEnvelope: false,
+        },
+        name: nameOf(frame),
+        progressToken:
+          token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined,
+        wantsTask:
+          method === 'tools/call' && featuresFor(session.facts.revision).tasks && asksForTask(bytes, params),
+        resumes: false,
+        raw: undefined,
+        paramHeaders: NO_KEYS,
+      },
+      session.caller(call.forwarded),
+      channel,
+    );
+    channel.begin(exchange);
+    return exchange;
+  }
+}
+
+/** Whether an error is about the credential of the request. */
+function isChallenge({ status, headers }: ErrorOutcome): boolean {
+  return (status === 401 || status === 403) && headers?.['www-authenticate'] !== undefined;
+}
+
+/** Whether another process began the session, and this one has not taken up its backend session yet. */
+function isLeft(session: LegacyClientSession): boolean {
+  return session.affinity === undefined && session.backendSession !== undefined;
+}
+
+/** Makes the backend session of a client session known here; never throws. */
+async function takeUp(route: RouteService, call: HttpCall, session: LegacyClientSession): Promise<void> {
+  await route.describe(session.caller(call.forwarded)).catch(() => {});
+}
+
+/** Clients try GET before they have a session, to see whether there is a stream to be had; 405 says that there is not. */
+function rejectWithoutSession(call: HttpCall): boolean {
+  if (call.headers.sessionId !== undefined) return false;
+  call.answer.end(405, errorRope(undefined, CODE.server, 'Method Not Allowed: needs an Mcp-Session-Id'), {
+    allow: 'POST',
+  });
+  return true;
+}
+
+/** What a request is about, for the log and for `Mcp-Name`. */
+function nameOf(frame: RequestFrame): string | undefined {
+  const { bytes, params, method } = frame;
+  const key =
+    method === 'resources/read'
+      ? 'uri'
+      : method === 'tools/call' || method === 'prompts/get'
+        ? 'name'
+        : undefined;
+  return key === undefined || params === undefined
+    ? undefined
+    : stringOf(bytes, getMember(bytes, params, key));
+}
+
+type OwnMethod = (session: LegacyClientSession, frame: RequestFrame) => Rope | undefined;
+
+/** Requests that the gateway answers itself, on every route; undefined passes them on. */
+const OWN_METHODS: Readonly<Record<string, OwnMethod | undefined>> = {
+  ping: (_session, { id }) => resultRope(id, new Rope().push(EMPTY)),
+  initialize: (_session, { id }) =>
+    errorRope(id, CODE.invalidRequest, 'Invalid Request: the session is initialized already'),
+  'subscriptions/listen': (_session, { id, method }) =>
+    errorRope(id, CODE.methodNotFound, `Method not found: ${method}`),
+  'logging/setLevel': (session, { id, bytes, params }) => {
+    const level = params === undefined ? undefined : stringOf(bytes, getMember(bytes, params, 'level'));
+    if (!isLogLevel(level))
+      return errorRope(id, CODE.invalidParams, 'Invalid params: level is not a log level');
+    session.logLevel = level;
+    return undefined;
+  },
+};

@@ -1,0 +1,115 @@
+import { CODE } from '../../../exchange/errors.js';
+import type { Exchange } from '../../../exchange/exchange.js';
+import { type ErrorOutcome, errorObject, type ResultOutcome } from '../../../exchange/outcome.js';
+import { isRecord } from '../../../exchange/record.js';
+import {
+  errorObjectRope,
+  getMember,
+  Rope,
+  resultRope,
+  scanJson,
+  stringOf,
+  writeObject,
+} from '../../../jsonrpc/index.js';
+import { dressResult, lowerResult, mendResult } from '../wire/results.js';
+import type { RevisionFeatures } from '../wire/revisions.js';
+import { dressHandle, dressTask, dressTaskResult, namedTask } from '../wire/tasks.js';
+
+type Reply = (status: number, message: Rope, headers?: Readonly<Record<string, string>>) => void;
+
+const RESOURCE_NOT_FOUND = -32002;
+/** Answered with a task, and with what became of the call that it was. */
+const TELLS_TASK: ReadonlySet<string> = new Set(['tasks/get', 'tasks/cancel']);
+const TASK_RESULT = 'tasks/result';
+
+/**
+ * Statuses that reach a legacy client as such: challenges, throttling, and a gateway or backend that is down. All
+ * other errors ride on 200, since SDK clients of this era turn a 4xx into an error without code and message.
+ */
+const SHOWN_STATUSES: ReadonlySet<number> = new Set([401, 403, 429, 502, 503]);
+
+export function writeResult(
+  outcome: ResultOutcome,
+  exchange: Exchange,
+  features: RevisionFeatures,
+  reply: Reply,
+): void {
+  const { id } = exchange.request;
+  const { kept } = outcome;
+  const { revision } = exchange.caller;
+  const result =
+    kept === undefined
+      ? dressed(outcome, exchange, features)
+      : new Rope().push(
+          kept.text(revision, () =>
+            dressed({ ...outcome, edits: new Map(outcome.edits) }, exchange, features).toBuffer(),
+          ),
+        );
+  reply(200, resultRope(id, result));
+}
+
+function dressed(outcome: ResultOutcome, exchange: Exchange, features: RevisionFeatures): Rope {
+  const { method } = exchange.request;
+  if (outcome.dress === 'none') dress(outcome, exchange, features);
+  else {
+    mendResult(method, outcome);
+    // A server of this era is at most newer than its client, and clients since then bear what they do not know.
+    if (!features.resourceLinks) lowerResult(method, outcome, features);
+  }
+  const { bytes, node, edits } = outcome;
+  const result = new Rope();
+  writeObject(result, bytes, node, edits);
+  return result;
+}
+
+function dress(outcome: ResultOutcome, { request }: Exchange, features: RevisionFeatures): void {
+  if (outcome.isTask === true) dressHandle(outcome);
+  else if (TELLS_TASK.has(request.method)) dressTask(outcome);
+  else if (request.method === TASK_RESULT) {
+    dressResult('tools/call', outcome, features);
+    dressTaskResult(outcome, namedTask(request.params) ?? '');
+  } else dressResult(request.method, outcome, features);
+}
+
+export function writeError(outcome: ErrorOutcome, exchange: Exchange, reply: Reply): void {
+  const { id, method, name } = exchange.request;
+  const { headers, origin } = outcome;
+  const status =
+    origin === 'gateway' && SHOWN_STATUSES.has(outcome.status ?? 200) ? (outcome.status as number) : 200;
+  const code = isForVisitors(outcome, exchange)
+    ? CODE.internal
+    : legacyCode(outcome, method === 'resources/read' ? name : undefined);
+  reply(status, errorObjectRope(id, errorObject(outcome, code)), headers);
+}
+
+/** Of 2025-11-25: the client is to visit pages first, which this one cannot do (client/elicitation). */
+const URL_ELICITATION_REQUIRED = -32042;
+
+function isForVisitors({ code }: ErrorOutcome, { caller }: Exchange): boolean {
+  if (code !== URL_ELICITATION_REQUIRED) return false;
+  const { elicitation } = caller.neutralCapabilities.value;
+  return !isRecord(elicitation) || !isRecord(elicitation['url']);
+}
+
+/**
+ * The code of an error as legacy clients know it.
+ * @param uri the uri that a `resources/read` asked for
+ */
+export function legacyCode(error: ErrorOutcome, uri: string | undefined): number {
+  const { code, dress, origin } = error;
+  if (dress === 'legacy' || origin === 'gateway') return code;
+  if (uri !== undefined && isNotFound(error, uri)) return RESOURCE_NOT_FOUND;
+  // The backend complains of a message that the gateway wrote: not the client's doing.
+  if (code === CODE.parse || code === CODE.invalidRequest) return CODE.internal;
+  return code;
+}
+
+/**
+ * The modern era has no code of its own for a resource that is not there; it can be told from other invalid params by
+ * the uri in the data (server/resources, "Error Handling").
+ */
+function isNotFound(error: ErrorOutcome, uri: string): boolean {
+  if (error.code !== CODE.invalidParams || typeof error.data !== 'string') return false;
+  const bytes = Buffer.from(error.data);
+  return stringOf(bytes, getMember(bytes, scanJson(bytes, 1), 'uri')) === uri;
+}

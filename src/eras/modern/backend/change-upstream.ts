@@ -1,0 +1,198 @@
+import {
+  type Change,
+  type ChangeFilter,
+  changeOf,
+  isChange,
+  isEmpty,
+  LIST_CHANGE_KEYS,
+  type ListChange,
+  NO_CHANGES,
+  subjectOf,
+} from '../../../exchange/changes.js';
+import { badGateway } from '../../../exchange/errors.js';
+import type { Upstream, UpstreamListener } from '../../../exchange/hub.js';
+import {
+  elementsOf,
+  getMember,
+  type JsonNode,
+  type NotificationFrame,
+  Rope,
+  stringOf,
+} from '../../../jsonrpc/index.js';
+import type { RpcCall, RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
+import { Handover } from './overlap.js';
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+
+/** JSON text of a filter, as the value of `notifications`. */
+export function filterText({ lists, resources }: ChangeFilter): string {
+  const members: Record<string, unknown> = {};
+  for (const key of LIST_CHANGE_KEYS) if (lists.has(key)) members[key] = true;
+  if (resources.size > 0) members['resourceSubscriptions'] = [...resources];
+  return JSON.stringify(members);
+}
+
+/** @returns what is wrong with a filter that is none */
+export function readFilter(bytes: Buffer, node: JsonNode | undefined): ChangeFilter | string {
+  if (node?.kind !== 'object') return 'params.notifications must be an object';
+  const lists = new Set<ListChange>();
+  for (const key of LIST_CHANGE_KEYS) {
+    const value = getMember(bytes, node, key);
+    if (value !== undefined && value.kind !== 'true' && value.kind !== 'false')
+      return `params.notifications.${key} must be a boolean`;
+    if (value?.kind === 'true') lists.add(key);
+  }
+  const uris = getMember(bytes, node, 'resourceSubscriptions');
+  if (uris === undefined) return { lists, resources: new Set() };
+  if (uris.kind !== 'array') return 'params.notifications.resourceSubscriptions must be an array';
+  const resources = new Set<string>();
+  for (const element of elementsOf(bytes, uris)) {
+    const uri = stringOf(bytes, element);
+    if (uri === undefined) return 'params.notifications.resourceSubscriptions must hold strings';
+    resources.add(uri);
+  }
+  return { lists, resources };
+}
+
+/** Opens a `subscriptions/listen` stream to a backend. */
+export type ListenOpener = (params: Rope, listener: RpcListener) => RpcCall;
+
+export interface ModernUpstreamOptions {
+  readonly open: ListenOpener;
+  /** What it means that a backend answers so, rather than to tell of changes. */
+  readonly failure: (reply: RpcReply) => Error;
+  /** The time that the backend has for its acknowledgement, in milliseconds. */
+  readonly ackMs: number;
+}
+
+/**
+ * The changes that a modern backend tells of: on one `subscriptions/listen` stream, which is replaced by another when
+ * the filter changes.
+ */
+export class ModernUpstream implements Upstream {
+  readonly #options: ModernUpstreamOptions;
+  readonly #listener: UpstreamListener;
+  #stream: ListenStream | undefined;
+  /** The stream that is being replaced. */
+  #older: ListenStream | undefined;
+  #handover: Handover | undefined;
+  #closed = false;
+
+  constructor(options: ModernUpstreamOptions, listener: UpstreamListener) {
+    this.#options = options;
+    this.#listener = listener;
+  }
+
+  async apply(filter: ChangeFilter): Promise<ChangeFilter> {
+    await this.#handover?.done;
+    this.#handover = undefined;
+    const older = this.#stream;
+    if (isEmpty(filter)) {
+      this.#stream = undefined;
+      older?.close();
+      return NO_CHANGES;
+    }
+    this.#older = older;
+    this.#handover = older === undefined ? undefined : new Handover(() => older.close());
+    const stream: ListenStream = new ListenStream(filter, this.#options, {
+      onChange: (change) => this.#onChange(stream, change),
+      onEnd: () => this.#onEnd(stream),
+    });
+    let honoured: ChangeFilter;
+    try {
+      honoured = await stream.acknowledged;
+    } catch (error) {
+      this.#handover = undefined;
+      throw error;
+    }
+    this.#stream = stream;
+    this.#handover?.begin();
+    if (this.#closed) this.close();
+    else if (stream.ended) this.#onEnd(stream);
+    return honoured;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#handover?.end();
+    this.#stream?.close();
+  }
+
+  #onChange(stream: ListenStream, change: Change): void {
+    if (this.#handover?.isNews(subjectOf(change), stream === this.#older) !== false)
+      this.#listener.onChange(change);
+  }
+
+  #onEnd(stream: ListenStream): void {
+    if (stream === this.#older) this.#handover?.end();
+    if (stream !== this.#stream || this.#closed) return;
+    this.#stream = undefined;
+    this.#listener.onDown();
+  }
+}
+
+interface ListenStreamEvents {
+  onChange(change: Change): void;
+  /** The stream has ended by itself. */
+  onEnd(): void;
+}
+
+/** One `subscriptions/listen` stream of a backend. */
+class ListenStream implements RpcListener {
+  /** What the backend agreed to; rejected when it refuses, or does not acknowledge in time. */
+  readonly acknowledged: Promise<ChangeFilter>;
+  /** It tells of nothing any more. */
+  ended = false;
+  readonly #rpc: RpcCall;
+  readonly #events: ListenStreamEvents;
+  #acknowledge!: (filter: ChangeFilter) => void;
+
+  constructor(
+    filter: ChangeFilter,
+    { open, failure, ackMs }: ModernUpstreamOptions,
+    events: ListenStreamEvents,
+  ) {
+    this.#events = events;
+    this.#rpc = open(new Rope().push(filterText(filter)), this);
+    this.acknowledged = new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(badGateway('the backend did not acknowledge the subscription in time', 504));
+        this.close();
+      }, ackMs);
+      this.#acknowledge = (honoured) => {
+        clearTimeout(timer);
+        resolve(honoured);
+      };
+      this.#rpc.reply.then((reply) => {
+        clearTimeout(timer);
+        const closed = this.ended;
+        this.ended = true;
+        reject(isRefusal(reply) ? failure(reply) : badGateway('the backend ended the subscription'));
+        if (!closed) events.onEnd();
+      });
+    });
+    this.acknowledged.catch(() => {});
+  }
+
+  close(): void {
+    this.ended = true;
+    this.#rpc.abort('nobody listens any more');
+  }
+
+  onNotification(frame: NotificationFrame): undefined {
+    const { method, bytes, params } = frame;
+    if (method === ACKNOWLEDGED) {
+      const filter = readFilter(
+        bytes,
+        params === undefined ? undefined : getMember(bytes, params, 'notifications'),
+      );
+      this.#acknowledge(typeof filter === 'string' ? NO_CHANGES : filter);
+    } else if (isChange(method)) this.#events.onChange(changeOf(frame));
+  }
+
+  onRequest(): void {}
+}
+
+function isRefusal(reply: RpcReply): boolean {
+  return reply.kind !== 'answer' || reply.frame.type === 'error';
+}

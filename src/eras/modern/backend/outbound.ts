@@ -1,0 +1,163 @@
+import { abortable } from '../../../exchange/abortable.js';
+import { type Change, type ChangeFilter, LIST_CHANGES } from '../../../exchange/changes.js';
+import { CODE } from '../../../exchange/errors.js';
+import type { Exchange } from '../../../exchange/exchange.js';
+import type { Hub, Subscriber, Subscription } from '../../../exchange/hub.js';
+import { Hubs } from '../../../exchange/hubs.js';
+import type { Outbound, ServerDescription } from '../../../exchange/outbound.js';
+import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
+import type { Caller, ClientSession } from '../../../exchange/types.js';
+import { getMember, type Rope, scanJson, stringOf } from '../../../jsonrpc/index.js';
+import type { RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
+import { InputFailed } from '../wire/input-requests.js';
+import { NAMED_BY, REMOVED_METHODS } from '../wire/names.js';
+import { ModernUpstream } from './change-upstream.js';
+import { type CallOptions, type ModernBackend, ModernCall, passOn } from './modern-call.js';
+import { subscriptionFailure } from './refusals.js';
+import { ModernRequests } from './requests.js';
+import { callerKey, ServerFacts } from './server-description.js';
+import { ModernAffinity } from './session-binding.js';
+import { SessionTasks } from './session-tasks.js';
+import type { TaskNamesOptions } from './task-names.js';
+
+export interface ModernOutboundOptions extends CallOptions {
+  readonly discoverMs: number;
+  readonly tasks: TaskNamesOptions;
+}
+
+const EMPTY = Buffer.from('{}');
+
+/** The modern era toward backends: stateless requests with their envelope and headers. */
+export class ModernOutbound implements Outbound {
+  readonly era = 'modern';
+  readonly #options: ModernOutboundOptions;
+  readonly #backend: ModernBackend;
+  readonly #hubs: Hubs;
+
+  constructor(options: ModernOutboundOptions) {
+    this.#options = options;
+    const onChange = (change: Change): void => this.#onChange(change);
+    const requests = new ModernRequests(options);
+    const facts = new ServerFacts(options.name, requests, options.discoverMs);
+    const tasks = new SessionTasks(options.tasks, options.name, requests, async (caller, tool, result) => {
+      const tools = await facts.toolsOf(caller);
+      return { ...result, objectOutput: tool === undefined ? undefined : tools.get(tool)?.objectOutput };
+    });
+    this.#backend = { ...options, requests, facts, tasks, onChange };
+    this.#hubs = new Hubs(onChange);
+  }
+
+  call(exchange: Exchange): Promise<Outcome> {
+    const { session, era } = exchange.caller;
+    if (session !== undefined && !exchange.visiting) this.#affinity(session, exchange.caller);
+    // Between two sides of this era there is nothing to find out first, and no promise of it to wait for.
+    return era === 'modern' ? passOn(exchange, this.#backend) : this.#translate(exchange);
+  }
+
+  async #translate(exchange: Exchange): Promise<Outcome> {
+    const own = await this.#answerRemoved(exchange);
+    if (own !== undefined) return own;
+    const wantsTask = exchange.request.wantsTask === true && !exchange.visiting;
+    const { facts, tasks } = this.#backend;
+    if (!wantsTask || !(await abortable(exchange, facts.makesTasks(exchange.caller))))
+      return new ModernCall(exchange, this.#backend, undefined).run();
+    const place = tasks.admit(exchange);
+    try {
+      return await new ModernCall(exchange, this.#backend, place).run();
+    } finally {
+      place.giveBack();
+    }
+  }
+
+  async describe(caller: Caller): Promise<ServerDescription> {
+    if (caller.session !== undefined) this.#affinity(caller.session, caller);
+    return this.#backend.facts.describe(caller);
+  }
+
+  async authenticate(caller: Caller): Promise<void> {
+    await this.describe(caller);
+  }
+
+  subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
+    return this.#hub(caller).subscribe(filter, subscriber);
+  }
+
+  async close(): Promise<void> {
+    this.#hubs.close();
+  }
+
+  #onChange(change: Change): void {
+    if (change.method === LIST_CHANGES.toolsListChanged) this.#backend.facts.forgetTools();
+    this.#options.onChange(change);
+  }
+
+  #hub(caller: Caller): Hub {
+    return this.#hubs.get(callerKey(caller), caller, (listener, latest) => {
+      const options = {
+        open: (wanted: Rope, rpc: RpcListener) => this.#backend.requests.listen(latest(), wanted, rpc),
+        failure: (reply: RpcReply) => subscriptionFailure(this.#options.name, reply),
+        ackMs: this.#options.discoverMs,
+      };
+      return new ModernUpstream(options, listener);
+    });
+  }
+
+  /**
+   * Requests of other eras that this one removed: what they ask for rides on every request, is asked for in other words,
+   * or is not to be had. Also refused here is what no header could name.
+   */
+  async #answerRemoved(exchange: Exchange): Promise<Outcome | undefined> {
+    const { method, name } = exchange.request;
+    if (method.startsWith('tasks/') && (await this.#backend.facts.makesTasks(exchange.caller)))
+      return this.#ofTask(exchange);
+    if (!method.startsWith('tasks/') && !REMOVED_METHODS.has(method)) {
+      const named = name === undefined && Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
+      return named === undefined
+        ? undefined
+        : ownError({ code: CODE.invalidParams, message: `params.${named} must be a string` });
+    }
+    if (method === 'resources/subscribe' || method === 'resources/unsubscribe') {
+      return this.#subscribeResource(exchange);
+    }
+    if (method === 'logging/setLevel') {
+      const { capabilities } = await this.describe(exchange.caller);
+      if ('logging' in (JSON.parse(capabilities) as object)) return ownResult(EMPTY, scanJson(EMPTY, 1));
+    }
+    return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
+  }
+
+  async #ofTask(exchange: Exchange): Promise<Outcome> {
+    try {
+      return await this.#backend.tasks.answer(exchange);
+    } catch (error) {
+      if (error instanceof InputFailed) return error.toExchangeError().outcome;
+      throw error;
+    }
+  }
+
+  /** Of a client with a session, which hears of changes on its own stream. */
+  async #subscribeResource({ request, caller }: Exchange): Promise<Outcome> {
+    const { bytes, node } = request.params;
+    const uri = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'uri'));
+    if (uri === undefined || caller.session === undefined) {
+      return ownError({ code: CODE.invalidParams, message: 'Invalid params: uri must be a string' });
+    }
+    const affinity = this.#affinity(caller.session, caller);
+    if (request.method === 'resources/unsubscribe') await affinity.unsubscribe(uri);
+    else if (!(await affinity.subscribe(uri))) {
+      return ownError({ code: CODE.invalidParams, message: `The server does not tell of changes of ${uri}` });
+    }
+    return ownResult(EMPTY, scanJson(EMPTY, 1));
+  }
+
+  #affinity(client: ClientSession, caller: Caller): ModernAffinity {
+    if (client.affinity instanceof ModernAffinity) {
+      if (client.affinity.touch(caller)) this.#hubs.touch(callerKey(caller), caller);
+      return client.affinity;
+    }
+    void client.affinity?.end();
+    const affinity = new ModernAffinity(client, caller, (who, subscriber) => this.#hub(who).join(subscriber));
+    client.affinity = affinity;
+    return affinity;
+  }
+}

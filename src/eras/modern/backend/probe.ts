@@ -1,0 +1,127 @@
+import { isSafe } from '../../../exchange/safe-methods.js';
+import type { Ticker } from '../../../exchange/ticker.js';
+import type { ForwardedHeaders } from '../../../exchange/types.js';
+import { elementsOf, getMember, type JsonNode, Rope, requestRope, stringOf } from '../../../jsonrpc/index.js';
+import { RpcCall, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
+import { POST_HEADERS } from '../../../upstream/streamable-http.js';
+import type { Transport } from '../../../upstream/transport.js';
+import { META, MODERN_CODE, MODERN_VERSION } from '../wire/names.js';
+
+/** What `server/discover` tells of the era of a backend. */
+export type ProbeFinding =
+  | { readonly kind: 'modern'; readonly reason: string }
+  | { readonly kind: 'not-modern'; readonly reason: string }
+  /** Both speak the modern era, in no common version. */
+  | { readonly kind: 'no-common-version'; readonly reason: string }
+  /** Says nothing of the era; `slow` where it took the whole time that a probe has to find out as little. */
+  | { readonly kind: 'inconclusive'; readonly reason: string; readonly slow: boolean }
+  | { readonly kind: 'unreachable'; readonly reason: string };
+
+export interface ProbeOptions {
+  readonly transport: Transport;
+  readonly ticker: Ticker;
+  readonly ownInfo: string;
+  readonly timeoutMs: number;
+  readonly forwarded: ForwardedHeaders;
+}
+
+export interface ProbeAnswer {
+  readonly finding: ProbeFinding;
+  readonly reply: RpcReply;
+}
+
+/** Asks a backend with `server/discover` what it speaks. */
+export async function probe(options: ProbeOptions): Promise<ProbeAnswer> {
+  let reply = await discover(options);
+  let finding = readProbe(reply);
+  // A server may refuse the first version offered and name the one that was offered: ask again as it says.
+  if (finding.kind === 'modern' && reply.kind === 'answer' && reply.frame.type === 'error') {
+    const second = await discover(options);
+    if (readProbe(second).kind === 'modern') {
+      reply = second;
+      finding = readProbe(second);
+    }
+  }
+  discardSession(options.transport, reply);
+  return { finding, reply };
+}
+
+async function discover(options: ProbeOptions): Promise<RpcReply> {
+  const { transport, ticker, ownInfo, timeoutMs, forwarded } = options;
+  const meta = `"${META.protocolVersion}":"${MODERN_VERSION}","${META.clientInfo}":${ownInfo},"${META.clientCapabilities}":{}`;
+  const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION, 'mcp-method', 'server/discover'];
+  if (forwarded.authorization !== undefined) headers.push('authorization', forwarded.authorization);
+  // A number: there are servers that take no others.
+  const id = '1';
+  const rpc = new RpcCall(id, ticker, { ...SILENT, endpointRefuses: true });
+  const timer = setTimeout(() => rpc.abort('silent'), timeoutMs).unref();
+  rpc.post(
+    transport,
+    headers,
+    requestRope(id as never, 'server/discover', new Rope().push(`{"_meta":{${meta}}}`)),
+    isSafe('server/discover'),
+  );
+  return rpc.reply.finally(() => clearTimeout(timer));
+}
+
+/** Python's server of the legacy era opens a session for every request without one, the probe included. */
+function discardSession(transport: Transport, reply: RpcReply): void {
+  if (reply.kind === 'failed') return;
+  const id = reply.headers['mcp-session-id'];
+  if (typeof id !== 'string') return;
+  const ignore = (): void => {};
+  const sink = { onHead: ignore, onMessage: ignore, onEnd: ignore, onError: ignore };
+  transport.send('DELETE', ['mcp-session-id', id], undefined, sink);
+}
+
+/**
+ * Statuses below 500 that speak of the credential, the address, or the load, and come from servers and balancers of any
+ * era alike.
+ */
+const NO_EVIDENCE: ReadonlySet<number> = new Set([401, 402, 403, 407, 408, 421, 423, 425, 429]);
+
+/** Reads the answer to the probe by what servers in use say to it (basic/versioning, "Backward Compatibility"). */
+export function readProbe(reply: RpcReply): ProbeFinding {
+  if (reply.kind === 'failed') {
+    const { failure, message } = reply.error;
+    if (failure === 'unreachable') return { kind: 'unreachable', reason: message };
+    if (failure === 'aborted')
+      return { kind: 'inconclusive', reason: 'no answer to server/discover', slow: true };
+    return { kind: 'inconclusive', reason: message, slow: false };
+  }
+  const { status } = reply;
+  if (reply.kind === 'answer') {
+    const { frame } = reply;
+    if (frame.type === 'result')
+      return readVersions(frame.bytes, getMember(frame.bytes, frame.result, 'supportedVersions'));
+    if (frame.code === MODERN_CODE.unsupportedVersion) {
+      const supported =
+        frame.data === undefined ? undefined : getMember(frame.bytes, frame.data, 'supported');
+      if (supported?.kind === 'array') return readVersions(frame.bytes, supported);
+      return { kind: 'not-modern', reason: `refuses ${MODERN_VERSION} without naming another version` };
+    }
+  }
+  const what = `answered server/discover with HTTP ${status}${said(reply)}`;
+  if (NO_EVIDENCE.has(status) || status >= 500) return { kind: 'inconclusive', reason: what, slow: false };
+  return { kind: 'not-modern', reason: what };
+}
+
+function said(reply: RpcReply): string {
+  if (reply.kind === 'answer' && reply.frame.type === 'error')
+    return `, ${reply.frame.code} ${reply.frame.message.slice(0, 120)}`;
+  return '';
+}
+
+function readVersions(bytes: Buffer, node: JsonNode | undefined): ProbeFinding {
+  if (node?.kind !== 'array')
+    return { kind: 'not-modern', reason: 'answered server/discover without supportedVersions' };
+  const versions = elementsOf(bytes, node).map((element) => stringOf(bytes, element) ?? '');
+  const listed = versions.join(', ');
+  if (versions.includes(MODERN_VERSION)) return { kind: 'modern', reason: `supports ${listed}` };
+  // Dates of this form order as text does.
+  const isDate = (version: string): boolean => /^\d{4}-\d\d-\d\d/.test(version);
+  if (versions.length > 0 && versions.every((version) => isDate(version) && version > MODERN_VERSION)) {
+    return { kind: 'no-common-version', reason: `supports ${listed}, the gateway ${MODERN_VERSION}` };
+  }
+  return { kind: 'not-modern', reason: `supports ${listed === '' ? 'no version' : listed}` };
+}

@@ -1,0 +1,83 @@
+import { badGateway, CODE, ExchangeError } from '../../../exchange/errors.js';
+import { refusalForClient } from '../../../exchange/http-refusal.js';
+import { WrongEra } from '../../../exchange/outbound.js';
+import { backendError, type ErrorOutcome } from '../../../exchange/outcome.js';
+import { type ErrorFrame, elementsOf, getMember, stringOf, textOf } from '../../../jsonrpc/index.js';
+import { noAnswerError } from '../../../upstream/no-answer.js';
+import type { RpcReply } from '../../../upstream/rpc-call.js';
+import { MODERN_CODE, MODERN_VERSION } from '../wire/names.js';
+
+/** Codes with which a modern server speaks; a 4xx without one of them comes from something else. */
+const MODERN_REFUSALS: ReadonlySet<number> = new Set([
+  ...Object.values(MODERN_CODE),
+  CODE.invalidParams,
+  CODE.methodNotFound,
+]);
+
+/**
+ * A refusal of the version offered by a server that names it among those that it supports: it is asked again as it says
+ * (basic/versioning), since it has carried out nothing.
+ */
+export function namesOwnVersion(reply: RpcReply): boolean {
+  if (reply.kind !== 'answer' || reply.frame.type !== 'error') return false;
+  const { code, bytes, data } = reply.frame;
+  if (code !== MODERN_CODE.unsupportedVersion || data === undefined) return false;
+  const supported = getMember(bytes, data, 'supported');
+  if (supported?.kind !== 'array') return false;
+  return elementsOf(bytes, supported).some((version) => stringOf(bytes, version) === MODERN_VERSION);
+}
+
+/**
+ * A 4xx with a code that the modern era does not use for refusals, or -32022 that names other revisions: the backend
+ * may have been replaced, or mean what it says.
+ */
+export function wrongEraOf(
+  name: string,
+  frame: ErrorFrame,
+  status: number,
+  outcome?: ErrorOutcome,
+): WrongEra | undefined {
+  const { code, message, bytes, data } = frame;
+  if (status < 400 || status >= 500) return undefined;
+  if (code === MODERN_CODE.unsupportedVersion) {
+    const supported = data === undefined ? undefined : getMember(bytes, data, 'supported');
+    if (supported !== undefined && !textOf(bytes, supported).includes(MODERN_VERSION)) {
+      return new WrongEra(`${name} does not support ${MODERN_VERSION} any more`);
+    }
+  }
+  if (MODERN_REFUSALS.has(code)) return undefined;
+  // In these words it would make a modern client fall back as well.
+  const certain = /session|not initialized|unsupported protocol version/i.test(message);
+  const what = `${name} answered HTTP ${status} ${code}: ${message}`;
+  return new WrongEra(what, certain ? undefined : outcome);
+}
+
+/** What a reply that is no result means where a result is needed. */
+export function failureOf(name: string, reply: RpcReply): Error {
+  if (reply.kind === 'failed') return noAnswerError(name, reply);
+  const text = reply.kind === 'no-answer' ? reply.text : (reply.frame as ErrorFrame).message;
+  const forClient = refusalForClient(reply.status, reply.headers, text);
+  if (forClient !== undefined) return forClient;
+  const wrongEra =
+    reply.kind === 'answer' ? wrongEraOf(name, reply.frame as ErrorFrame, reply.status) : undefined;
+  if (wrongEra !== undefined) return wrongEra;
+  if (reply.kind === 'no-answer') {
+    if (reply.status >= 400 && reply.status < 500) {
+      return new WrongEra(noAnswerError(name, reply).message);
+    }
+    return noAnswerError(name, reply);
+  }
+  return badGateway(`${name}: ${text}`);
+}
+
+/** What a reply means to whoever wanted to be told of changes. */
+export function subscriptionFailure(name: string, reply: RpcReply): Error {
+  if (reply.kind !== 'answer' || reply.frame.type === 'result') return failureOf(name, reply);
+  const { frame, status, headers } = reply;
+  const outcome = backendError(frame, status, 'none');
+  return (
+    refusalForClient(status, headers, frame.message, outcome) ??
+    wrongEraOf(name, frame, status, outcome) ??
+    new ExchangeError(outcome)
+  );
+}

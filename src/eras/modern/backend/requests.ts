@@ -1,0 +1,115 @@
+import { isSafe } from '../../../exchange/safe-methods.js';
+import type { Ticker } from '../../../exchange/ticker.js';
+import type { Caller } from '../../../exchange/types.js';
+import { Rope, requestRope } from '../../../jsonrpc/index.js';
+import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
+import { POST_HEADERS } from '../../../upstream/streamable-http.js';
+import type { Transport } from '../../../upstream/transport.js';
+import { encodeHeaderValue } from '../wire/header-values.js';
+import { META, MODERN_VERSION, NAMED_BY } from '../wire/names.js';
+import { namesOwnVersion } from './refusals.js';
+
+const LISTEN = 'subscriptions/listen';
+const COMMON_HEADERS: readonly string[] = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION];
+
+export interface RequestsOptions {
+  readonly transport: Transport;
+  readonly ticker: Ticker;
+  /** JSON text of the Implementation that stands in for a client that does not name itself. */
+  readonly ownInfo: string;
+}
+
+/** How requests to a modern backend are written: their envelope, their headers, and those of the gateway's own. */
+export class ModernRequests {
+  readonly #options: RequestsOptions;
+  #nextId = 1;
+
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+  }
+
+  nextId(): number {
+    return this.#nextId++;
+  }
+
+  /** Headers of a request, name and value in turn. */
+  headers(caller: Caller, method: string, name: string | undefined): string[] {
+    const headers = [...COMMON_HEADERS];
+    headers.push('mcp-method', encodeHeaderValue(method));
+    if (name !== undefined) headers.push('mcp-name', encodeHeaderValue(name));
+    const { authorization, traceparent, tracestate } = caller.forwarded;
+    if (authorization !== undefined) headers.push('authorization', authorization);
+    if (traceparent !== undefined) headers.push('traceparent', traceparent);
+    if (tracestate !== undefined) headers.push('tracestate', tracestate);
+    return headers;
+  }
+
+  /** The members of `_meta` with which every modern request tells who sends it. */
+  envelope(caller: Caller): Map<string, string> {
+    const { capabilities, neutralCapabilities, era } = caller;
+    const envelope = new Map<string, string>([
+      [META.protocolVersion, `"${MODERN_VERSION}"`],
+      [META.clientInfo, caller.clientInfo ?? this.#options.ownInfo],
+      [META.clientCapabilities, (era === 'modern' ? capabilities : neutralCapabilities).text],
+    ]);
+    if (caller.logLevel !== undefined) envelope.set(META.logLevel, `"${caller.logLevel}"`);
+    return envelope;
+  }
+
+  /** The beginning of the params of a request of the gateway's own, up to where further members follow. */
+  #ownParams(caller: Caller): Rope {
+    const meta = [...this.envelope(caller)].map(([key, value]) => `${JSON.stringify(key)}:${value}`);
+    return new Rope().push(`{"_meta":{${meta.join(',')}}`);
+  }
+
+  /**
+   * A request of the gateway's own on behalf of a caller, which takes up to `limitMs`.
+   * @param params by name; a `Rope` is JSON text
+   */
+  async request(
+    caller: Caller,
+    method: string,
+    params: Record<string, unknown> | undefined,
+    limitMs: number,
+  ): Promise<RpcReply> {
+    const deadline = performance.now() + limitMs;
+    const send = (): Promise<RpcReply> => this.#sendOwn(caller, method, params, limitMs, deadline);
+    const reply = await send();
+    return namesOwnVersion(reply) ? send() : reply;
+  }
+
+  async #sendOwn(
+    caller: Caller,
+    method: string,
+    params: Record<string, unknown> | undefined,
+    limitMs: number,
+    deadline: number,
+  ): Promise<RpcReply> {
+    const { transport, ticker } = this.#options;
+    const id = String(this.nextId());
+    const all = this.#ownParams(caller);
+    for (const [key, value] of Object.entries(params ?? {}))
+      all.push(`,"${key}":`).push(value instanceof Rope ? value : JSON.stringify(value));
+    const name = Object.hasOwn(NAMED_BY, method) ? params?.[NAMED_BY[method] as string] : undefined;
+    const headers = this.headers(caller, method, typeof name === 'string' ? name : undefined);
+    const body = requestRope(id as never, method, all.push('}'));
+    const rpc = new RpcCall(id, ticker, SILENT);
+    const expire = (): void => rpc.abort(`no answer to ${method} within ${limitMs} ms`);
+    const timer = setTimeout(expire, deadline - performance.now()).unref();
+    try {
+      return await rpc.post(transport, headers, body, isSafe(method)).reply;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Opens a `subscriptions/listen` stream on behalf of a caller. */
+  listen(caller: Caller, filter: Rope, listener: RpcListener): RpcCall {
+    const { transport, ticker } = this.#options;
+    const id = String(this.nextId());
+    const params = this.#ownParams(caller).push(',"notifications":').push(filter).push('}');
+    const rpc = new RpcCall(id, ticker, listener);
+    const body = requestRope(id as never, LISTEN, params);
+    return rpc.post(transport, this.headers(caller, LISTEN, undefined), body, isSafe(LISTEN));
+  }
+}

@@ -1,0 +1,95 @@
+import { CACHEABLE } from '../../../exchange/cache-key.js';
+import { CODE, ExchangeError } from '../../../exchange/errors.js';
+import type { Exchange } from '../../../exchange/exchange.js';
+import type { Freshness } from '../../../exchange/kept.js';
+import { ownError, type PendingEdits, type ResultOutcome } from '../../../exchange/outcome.js';
+import type { Caller } from '../../../exchange/types.js';
+import {
+  elementsOf,
+  getMember,
+  type JsonNode,
+  type ResultFrame,
+  Rope,
+  stringOf,
+  textOf,
+} from '../../../jsonrpc/index.js';
+import { neutralResult } from '../wire/results.js';
+import { type ToolMap, toolFacts } from '../wire/tool-index.js';
+
+export function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {
+  return stringOf(bytes, getMember(bytes, result, 'resultType'));
+}
+
+/**
+ * A result of a modern backend: as it came for a caller of this era, without what only this era has for another.
+ * @throws ExchangeError for a type of result that the caller cannot be given
+ */
+export function resultOutcome(
+  exchange: Exchange,
+  frame: ResultFrame,
+  tools: ToolMap | undefined,
+): ResultOutcome {
+  const { bytes, result, root } = frame;
+  const { request, caller } = exchange;
+  const sameEra = caller.era === 'modern';
+  const edits: PendingEdits = new Map();
+  const type = getMember(bytes, result, 'resultType');
+  if (!sameEra) {
+    if (type !== undefined && stringOf(bytes, type) !== 'complete') throw unexpectedType(textOf(bytes, type));
+    neutralResult(bytes, result, edits);
+    if (request.method === 'tools/list') dropInvalidTools(bytes, result, edits);
+  }
+  return {
+    type: 'result',
+    bytes,
+    node: result,
+    edits,
+    dress: sameEra ? 'modern' : 'none',
+    serverInfo: undefined,
+    personal: type !== undefined && textOf(bytes, type) !== '"complete"',
+    freshness: CACHEABLE.has(request.method) ? freshnessOf(bytes, result, caller) : undefined,
+    frameId: sameEra && isPlainFrame(bytes, root) ? frame.id : undefined,
+    objectOutput: request.name === undefined ? undefined : tools?.get(request.name)?.objectOutput,
+  };
+}
+
+/** A time to live in milliseconds; 0 for what is none. */
+export function validTtl(bytes: Buffer, node: JsonNode | undefined): number {
+  const ttlMs = node?.kind === 'number' ? Number(textOf(bytes, node)) : 0;
+  return Number.isSafeInteger(ttlMs) && ttlMs > 0 ? ttlMs : 0;
+}
+
+/** What a complete result says of how long it may be kept (server/utilities/caching). */
+function freshnessOf(bytes: Buffer, result: JsonNode, caller: Caller): Freshness | undefined {
+  const ttl = getMember(bytes, result, 'ttlMs');
+  const ttlMs = validTtl(bytes, ttl);
+  if (ttlMs === 0) return undefined;
+  const type = getMember(bytes, result, 'resultType');
+  if (type !== undefined && stringOf(bytes, type) !== 'complete') return undefined;
+  const scope = stringOf(bytes, getMember(bytes, result, 'cacheScope'));
+  // What a credential was needed for is not shown to others, whatever the backend says of it.
+  return { ttlMs, hintMs: ttlMs, shared: scope === 'public' && caller.forwarded.authorization === undefined };
+}
+
+function dropInvalidTools(bytes: Buffer, result: JsonNode, edits: PendingEdits): void {
+  const list = getMember(bytes, result, 'tools');
+  if (list?.kind !== 'array') return;
+  const tools = elementsOf(bytes, list);
+  const valid = tools.filter((tool) => toolFacts(bytes, tool) !== undefined);
+  if (valid.length === tools.length) return;
+  const out = new Rope().push('[');
+  for (const [index, tool] of valid.entries()) {
+    out.push(index === 0 ? '' : ',').pushSlice(bytes, tool.start, tool.end);
+  }
+  edits.set('tools', out.push(']'));
+}
+
+function unexpectedType(type: string): ExchangeError {
+  const message = `the backend answered with resultType ${type.slice(0, 100)}, which this client cannot be given`;
+  return new ExchangeError(ownError({ code: CODE.internal, message }));
+}
+
+/** Whether the bytes are one message, and it has nothing beside the envelope's own three members. */
+function isPlainFrame(bytes: Buffer, root: JsonNode): boolean {
+  return root.members?.length === 3 && root.start === 0 && root.end === bytes.length;
+}

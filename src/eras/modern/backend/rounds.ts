@@ -1,0 +1,91 @@
+import { abortable } from '../../../exchange/abortable.js';
+import type { Exchange } from '../../../exchange/exchange.js';
+import { type Edits, getMember, type ResultFrame, Rope, textOf } from '../../../jsonrpc/index.js';
+import {
+  askInput,
+  InputFailed,
+  type InputRequest,
+  type InputResponse,
+  readInputRequests,
+} from '../wire/input-requests.js';
+
+/** Pause before a round that has nothing to ask, growing from round to round (as the official clients pace it). */
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
+/** Pause before a page that was accepted already is asked for again: accepting is not yet having done it. */
+const SAME_URL_PAUSE_MS = 1_000;
+
+/**
+ * Carries the rounds of a modern server's `input_required` results to a client that is asked while its one request
+ * lasts (basic/patterns/mrtr, "Client Requirements").
+ */
+export class Rounds {
+  readonly #exchange: Exchange;
+  readonly #maxRounds: number;
+  readonly #nextId: () => number;
+  #round = 0;
+  #pauseMs = FIRST_PAUSE_MS;
+  #urlPauseMs = SAME_URL_PAUSE_MS;
+  #urls: ReadonlySet<string> = new Set();
+
+  /** @param nextId makes ids for the questions, unique among all that the gateway asks */
+  constructor(exchange: Exchange, maxRounds: number, nextId: () => number) {
+    this.#exchange = exchange;
+    this.#maxRounds = maxRounds;
+    this.#nextId = nextId;
+  }
+
+  /**
+   * Asks what one result asks for.
+   * @returns what is to be added to the params of the request when it is sent again
+   * @throws InputFailed when the round cannot be brought to an end
+   */
+  async next({ bytes, result }: ResultFrame): Promise<Edits> {
+    if (++this.#round > this.#maxRounds)
+      throw new InputFailed(`more than ${this.#maxRounds} rounds of questions`);
+    const requests = readInputRequests(bytes, getMember(bytes, result, 'inputRequests'), this.#nextId);
+    const state = getMember(bytes, result, 'requestState');
+    if (requests.length === 0 && state?.kind !== 'string')
+      throw new InputFailed('the server asked for nothing');
+    await this.#pace(requests);
+    const answers = await abortable(
+      this.#exchange,
+      Promise.all(requests.map((request) => askInput(this.#exchange, request))),
+    );
+    const edits = new Map<string, Rope | string | undefined>([['inputResponses', undefined]]);
+    if (requests.length > 0) edits.set('inputResponses', responsesOf(requests, answers));
+    edits.set('requestState', state === undefined ? undefined : textOf(bytes, state));
+    return edits;
+  }
+
+  async #pace(requests: readonly InputRequest[]): Promise<void> {
+    const urls = new Set(requests.map(({ url }) => url).filter((url) => url !== undefined));
+    const again = [...urls].some((url) => this.#urls.has(url));
+    this.#urls = urls;
+    if (requests.length === 0) {
+      await this.#pause(this.#pauseMs);
+      this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    } else if (again) {
+      await this.#pause(this.#urlPauseMs);
+      this.#urlPauseMs = Math.min(this.#urlPauseMs * 2, LONGEST_PAUSE_MS);
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const over = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    });
+    return abortable(this.#exchange, over, { leave: () => clearTimeout(timer) });
+  }
+}
+
+function responsesOf(requests: readonly InputRequest[], answers: readonly InputResponse[]): Rope {
+  const out = new Rope().push('{');
+  for (const [index, { key }] of requests.entries()) {
+    out
+      .push(`${index === 0 ? '' : ','}${JSON.stringify(key)}:`)
+      .push((answers[index] as InputResponse).result);
+  }
+  return out.push('}');
+}

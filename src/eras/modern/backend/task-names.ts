@@ -1,0 +1,57 @@
+import type { Params } from '../../../exchange/exchange.js';
+import type { Sealer } from '../../../exchange/seal.js';
+import type { TaskLimits } from '../../../exchange/tasks.js';
+import type { Ticker } from '../../../exchange/ticker.js';
+import type { Principal } from '../../../exchange/types.js';
+import { getMember, stringOf } from '../../../jsonrpc/index.js';
+
+export interface TaskNamesOptions extends TaskLimits {
+  /** Path of the route that the tasks are on. */
+  readonly route: string;
+  readonly sealer: Sealer;
+  readonly ticker: Ticker;
+}
+
+/** What a name stands for: a task of the backend, or a result that is kept under a number. */
+type Named =
+  | { readonly kind: 'task'; readonly id: string; readonly tool: string | undefined }
+  | { readonly kind: 'kept'; readonly number: string };
+
+export type KnownTask = Named & {
+  /** The name under which the client knows it. */
+  readonly name: string;
+};
+
+type Sealed = [principal: string, kind: Named['kind'], id: string, tool: string | null];
+
+/**
+ * Names of tasks for clients that ask about them on this route. They are sealed, so that they are good for the principal
+ * who was given them and for nobody else, whatever the backend makes of it, and in any process with the key.
+ */
+export class TaskNames {
+  readonly #sealer: Sealer;
+  readonly #purpose: string;
+
+  constructor({ sealer, route }: Pick<TaskNamesOptions, 'sealer' | 'route'>) {
+    this.#sealer = sealer;
+    this.#purpose = `session task ${route}`;
+  }
+
+  seal(principal: Principal, named: Named): string {
+    const sealed: Sealed =
+      named.kind === 'task'
+        ? [principal, named.kind, named.id, named.tool ?? null]
+        : [principal, named.kind, named.number, null];
+    return this.#sealer.seal(this.#purpose, JSON.stringify(sealed));
+  }
+
+  /** The task that a request names; undefined for a name that is none, or is somebody else's. */
+  open({ bytes, node }: Params, asker: Principal): KnownTask | undefined {
+    const name = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'taskId'));
+    const content = name === undefined ? undefined : this.#sealer.open(this.#purpose, name);
+    if (name === undefined || content === undefined) return undefined;
+    const [principal, kind, id, tool] = JSON.parse(content) as Sealed;
+    if (principal !== asker) return undefined;
+    return kind === 'task' ? { kind, id, tool: tool ?? undefined, name } : { kind, number: id, name };
+  }
+}

@@ -1,0 +1,94 @@
+import { readCapabilities } from '../../../exchange/digest.js';
+import type { Params } from '../../../exchange/exchange.js';
+import { type ErrorOutcome, ownResult, type ResultOutcome } from '../../../exchange/outcome.js';
+import { numberOf, TASKS_EXTENSION, type TaskState } from '../../../exchange/tasks.js';
+import type { Caller, ClientCapabilities } from '../../../exchange/types.js';
+import {
+  getMember,
+  type JsonNode,
+  type ResultFrame,
+  Rope,
+  scanJson,
+  stringOf,
+  textOf,
+  writeObject,
+} from '../../../jsonrpc/index.js';
+import { neutralResult } from '../wire/results.js';
+
+/** How often a client may look at a task that is done: it need not wait. */
+const DONE_POLL_MS = 100;
+
+const declared = new WeakMap<ClientCapabilities, ClientCapabilities>();
+
+/** A caller as one that takes handles of tasks, where the gateway takes them in its place. */
+export function declaring(caller: Caller): Caller {
+  const { neutralCapabilities } = caller;
+  let known = declared.get(neutralCapabilities);
+  if (known === undefined) {
+    known = withTasks(neutralCapabilities.text);
+    declared.set(neutralCapabilities, known);
+  }
+  return { ...caller, neutralCapabilities: known };
+}
+
+function withTasks(text: string): ClientCapabilities {
+  const bytes = Buffer.from(text);
+  const root = scanJson(bytes, 2);
+  const extensions = getMember(bytes, root, 'extensions');
+  const extended = new Rope();
+  const node = extensions?.kind === 'object' ? extensions : undefined;
+  writeObject(extended, bytes, node, new Map([[TASKS_EXTENSION, '{}']]));
+  const out = new Rope();
+  writeObject(out, bytes, root, new Map([['extensions', extended]]));
+  return readCapabilities(out.toBuffer().toString());
+}
+
+/** The time to live that a call asks for that is to become a task (2025-11-25), in milliseconds. */
+export function requestedTtl({ bytes, node }: Params): number | undefined {
+  const task = node === undefined ? undefined : getMember(bytes, node, 'task');
+  return task?.kind === 'object' ? numberOf(bytes, getMember(bytes, task, 'ttl')) : undefined;
+}
+
+/** JSON text of a task that was done as soon as it began, without its name. */
+export function completedTask(ttlMs: number): string {
+  const now = new Date().toISOString();
+  return JSON.stringify({
+    taskId: '',
+    status: 'completed',
+    createdAt: now,
+    lastUpdatedAt: now,
+    ttlMs,
+    pollIntervalMs: DONE_POLL_MS,
+  });
+}
+
+/** What became of the call, by a task that is over; undefined where the server does not tell. */
+export function callOutcome(
+  { bytes, result }: ResultFrame,
+  { status }: TaskState,
+): ResultOutcome | ErrorOutcome | undefined {
+  const node = getMember(bytes, result, status === 'completed' ? 'result' : 'error');
+  if (node?.kind !== 'object') return undefined;
+  if (status !== 'completed') return errorOf(bytes, node);
+  const outcome = ownResult(bytes, node);
+  neutralResult(bytes, node, outcome.edits);
+  return outcome;
+}
+
+function errorOf(bytes: Buffer, node: JsonNode): ErrorOutcome | undefined {
+  const code = getMember(bytes, node, 'code');
+  const message = stringOf(bytes, getMember(bytes, node, 'message'));
+  if (code?.kind !== 'number' || message === undefined) return undefined;
+  const data = getMember(bytes, node, 'data');
+  return {
+    type: 'error',
+    origin: 'backend',
+    dress: 'none',
+    code: Number(textOf(bytes, code)),
+    message,
+    data: data === undefined ? undefined : textOf(bytes, data),
+    raw: bytes.subarray(node.start, node.end),
+    status: 200,
+    headers: undefined,
+  };
+}

@@ -1,0 +1,392 @@
+import type { HttpCall } from '../../../downstream/http-call.js';
+import type { Answer } from '../../../downstream/response.js';
+import { ownerOf } from '../../../exchange/digest.js';
+import { CODE, ExchangeError } from '../../../exchange/errors.js';
+import { Exchange, type ExchangeRequest } from '../../../exchange/exchange.js';
+import {
+  type ErrorFields,
+  type ErrorOutcome,
+  type Outcome,
+  ownError,
+  ownResult,
+} from '../../../exchange/outcome.js';
+import type { RouteService } from '../../../exchange/route-service.js';
+import { declaresTasks, tasksUndeclared } from '../../../exchange/tasks.js';
+import type { Caller, EraName } from '../../../exchange/types.js';
+import {
+  type Batch,
+  errorRope,
+  type Frame,
+  FrameError,
+  getMember,
+  type JsonNode,
+  membersOf,
+  parseFrame,
+  type RequestFrame,
+  Rope,
+  requestRope,
+  scanJson,
+  stringOf,
+  writeObject,
+} from '../../../jsonrpc/index.js';
+import type { Inbound } from '../../era.js';
+import { ENVELOPE_KEYS, META, MODERN_VERSION, MODERN_VERSIONS } from '../wire/names.js';
+import { type Envelope, mismatch, type Refusal, readEnvelope } from './envelope.js';
+import { InteractiveCall, type Waiter } from './interactive-call.js';
+import { ListedTools } from './listed-tools.js';
+import { Listening, listenEnd, namesTasks, wantedFilter } from './listen.js';
+import { writeOutcome } from './outcome.js';
+import { ParkingLot, type ParkingOptions } from './parked-calls.js';
+import { requestDigest } from './request-state.js';
+import { TaskBoard, type TaskBoardOptions } from './tasks.js';
+
+const LISTEN = 'subscriptions/listen';
+const DISCOVER = 'server/discover';
+
+/** Members of the params that a retry has beside those of the call. */
+const ROUND_MEMBERS: ReadonlyMap<string, undefined> = new Map([
+  ['inputResponses', undefined],
+  ['requestState', undefined],
+]);
+
+/**
+ * What a request proves to be: a call, a call that is to be begun again, a retry that the backend has to judge, or one
+ * that has been dealt with.
+ */
+type RequestKind = 'new' | 'again' | 'resumes' | 'answered';
+
+/** The modern era toward clients: every POST tells all that there is to know about its sender. */
+export class ModernInbound implements Inbound {
+  readonly #lot: ParkingLot<InteractiveCall>;
+  readonly #tasks: TaskBoard;
+  readonly #listed = new ListedTools();
+
+  constructor(parking: ParkingOptions, tasks: TaskBoardOptions) {
+    this.#lot = new ParkingLot(parking);
+    this.#tasks = new TaskBoard(tasks);
+  }
+
+  /**
+   * A message is of this era if its `_meta` says so. One that says nothing is, if its version header does: it lacks
+   * what this era demands, and is told so.
+   */
+  claimsPost(call: HttpCall, body: Frame | Batch): boolean {
+    if (body.type === 'batch')
+      return body.items.some((item) => !(item instanceof FrameError) && claims(item)) || namesModern(call);
+    return namesModern(call) || claims(body) || (body.type === 'request' && body.method === DISCOVER);
+  }
+
+  post(route: RouteService, call: HttpCall, body: Frame | Batch): Promise<void> {
+    if (body.type === 'request') return this.#request(route, call, body);
+    // The revision has no notifications over HTTP; what comes is taken and dropped.
+    if (body.type === 'notification') call.answer.endEmpty(202);
+    else {
+      const message = `Invalid Request: ${MODERN_VERSION} has requests and notifications only`;
+      call.answer.end(400, errorRope(undefined, CODE.invalidRequest, message));
+    }
+    return Promise.resolve();
+  }
+
+  claimsOther(call: HttpCall): boolean {
+    return namesModern(call);
+  }
+
+  get(_route: RouteService, call: HttpCall): void {
+    methodNotAllowed(call);
+  }
+
+  async delete(_route: RouteService, call: HttpCall): Promise<void> {
+    methodNotAllowed(call);
+  }
+
+  async drain(): Promise<void> {
+    await this.#tasks.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#tasks.close();
+  }
+
+  /** What a request says of its sender, checked as far as it can be without the backend. */
+  #read(route: RouteService, call: HttpCall, frame: RequestFrame): Envelope | Refusal {
+    const envelope = readEnvelope(frame, call.headers);
+    if ('code' in envelope) return envelope;
+    const problem = this.#listed.problemOf(route.path, call, frame, envelope.name);
+    return problem === undefined ? envelope : mismatch(problem);
+  }
+
+  /** Answers one request; never throws. */
+  async #request(route: RouteService, call: HttpCall, frame: RequestFrame): Promise<void> {
+    const envelope = this.#read(route, call, frame);
+    if ('code' in envelope) {
+      refuse(call.answer, frame, envelope);
+      return;
+    }
+    const kind = bringsState(frame) ? await this.#kindOf(route, call, frame, envelope) : 'new';
+    if (kind === 'answered') return;
+    if (kind === 'again') {
+      await this.#request(route, call, withoutRound(frame));
+      return;
+    }
+    const interactive = new InteractiveCall(this.#lot, waiterOf(call, frame, envelope), this.#write);
+    const exchange = this.#exchange(call, frame, envelope, interactive, kind === 'resumes');
+    interactive.begin(exchange);
+    const outcome = await this.#outcome(route, call, frame, exchange);
+    // A list that is served again was read when it came.
+    const fresh = exchange.notes.cache === undefined;
+    if (fresh && outcome.type === 'result' && frame.method === 'tools/list')
+      this.#listed.note(route.path, call.principal, outcome);
+    if (frame.method === LISTEN && exchange.cancelled !== undefined) {
+      // The gateway ends the subscription, and says so in the proper way; a client that has left reads none of it.
+      call.answer.end(200, listenEnd(frame.id));
+    } else interactive.finish(outcome);
+    route.record(exchange, call.answer.status, outcome);
+  }
+
+  /** Finds out what a request is, and deals with it if it brings a state back (basic/patterns/mrtr, "Basic Workflow"). */
+  async #kindOf(
+    route: RouteService,
+    call: HttpCall,
+    frame: RequestFrame,
+    envelope: Envelope,
+  ): Promise<RequestKind> {
+    const { bytes, params, method } = frame;
+    const state = params === undefined ? undefined : getMember(bytes, params, 'requestState');
+    if (params === undefined || state === undefined) return 'new';
+    const token = stringOf(bytes, state);
+    const digest = (): string => requestDigest(method, bytes, params);
+    const owner = ownerOf(call.forwarded.authorization);
+    const find = () =>
+      token === undefined ? undefined : this.#lot.find(token, call.principal, digest, owner);
+    let found = find();
+    if (found?.kind === 'parked' && found.ticket.principal !== call.principal) {
+      // Nobody but the backend can tell whether a renewed credential is its owner's.
+      const refusal = await refusedBy(route, this.#caller(call, envelope));
+      if (refusal !== undefined) {
+        refuse(call.answer, frame, refusal);
+        return 'answered';
+      }
+      found = find();
+    }
+    const responses = getMember(bytes, params, 'inputResponses');
+    if (found?.kind === 'parked') {
+      if (responses !== undefined && responses.kind !== 'object')
+        refuseState(call, frame, 'inputResponses must be an object');
+      else {
+        const { forwarded } = call;
+        found.ticket.call.resume(waiterOf(call, frame, envelope), { forwarded, bytes, responses });
+      }
+      return 'answered';
+    }
+    if (found?.kind === 'again') {
+      const declined = responses === undefined ? undefined : refusedAction(bytes, responses);
+      if (declined === undefined) return 'again';
+      refuseState(call, frame, `the server needs what was answered with ${declined}`);
+      return 'answered';
+    }
+    // A state that this gateway did not make may be that of a modern backend, which then judges it.
+    const caller = this.#caller(call, envelope);
+    if (found?.kind !== 'refused' && (await eraOf(route, caller)) === 'modern') return 'resumes';
+    refuseState(
+      call,
+      frame,
+      `Invalid or expired requestState${found?.kind === 'refused' ? `: ${found.reason}` : ''}`,
+    );
+    return 'answered';
+  }
+
+  readonly #write = (waiter: Waiter, exchange: Exchange, outcome: Outcome): void => {
+    const { request, caller } = exchange;
+    writeOutcome(waiter, exchange, outcome, () =>
+      this.#lot.sealAgain(
+        caller.principal,
+        requestDigest(request.method, request.params.bytes, request.params.node),
+        ownerOf(caller.forwarded.authorization),
+      ),
+    );
+  };
+
+  #outcome(route: RouteService, call: HttpCall, frame: RequestFrame, exchange: Exchange): Promise<Outcome> {
+    if (frame.method === DISCOVER) return discover(route, exchange);
+    if (frame.method === LISTEN) return this.#listen(route, call, frame, exchange);
+    return this.#tasks.answer(exchange, (caller) => route.authenticate(caller)) ?? route.run(exchange);
+  }
+
+  /** A modern backend keeps the subscription itself; on another one the gateway does. */
+  async #listen(
+    route: RouteService,
+    call: HttpCall,
+    frame: RequestFrame,
+    exchange: Exchange,
+  ): Promise<Outcome> {
+    const filter = wantedFilter(frame);
+    if (typeof filter === 'string')
+      return ownError({ code: CODE.invalidParams, message: filter, status: 400 });
+    if (!call.answer.takesEvents) {
+      const message = 'Not Acceptable: the client must accept text/event-stream';
+      return ownError({ code: CODE.server, message, status: 406 });
+    }
+    if ((await eraOf(route, exchange.caller)) === 'modern') return route.run(exchange);
+    // The specification of the extension wants this refused, whether or not it could be told of tasks.
+    if (namesTasks(frame) && exchange.taskKeeper === undefined) return tasksUndeclared();
+    const listening = new Listening(exchange, call.answer, filter);
+    return route.follow(exchange, filter, listening, (honoured) => listening.acknowledge(honoured));
+  }
+
+  #exchange(
+    call: HttpCall,
+    frame: RequestFrame,
+    envelope: Envelope,
+    channel: InteractiveCall,
+    resumes: boolean,
+  ): Exchange {
+    const request: ExchangeRequest = {
+      id: frame.id,
+      method: frame.method,
+      params: {
+        bytes: frame.bytes,
+        node: frame.params,
+        meta: envelope.meta,
+        envelopeKeys: ENVELOPE_KEYS,
+        bareEnvelope: envelope.bare,
+      },
+      name: envelope.name,
+      progressToken: envelope.progressToken,
+      resumes,
+      raw: rawOf(frame),
+      paramHeaders: call.headers.params,
+    };
+    const exchange = new Exchange(request, this.#caller(call, envelope), channel);
+    if (declaresTasks(envelope.sender.capabilities))
+      exchange.taskKeeper = this.#tasks.keeperFor(exchange.caller);
+    return exchange;
+  }
+
+  #caller(call: HttpCall, { sender }: Envelope): Caller {
+    return {
+      era: 'modern',
+      revision: sender.version,
+      principal: call.principal,
+      clientInfo: sender.clientInfo,
+      capabilities: sender.capabilities,
+      neutralCapabilities: sender.capabilities,
+      logLevel: sender.logLevel,
+      forwarded: call.forwarded,
+      session: undefined,
+    };
+  }
+}
+
+/** A retry without what makes it one, for a call that is begun anew. */
+function withoutRound({ id, method, bytes, params }: RequestFrame): RequestFrame {
+  const rest = new Rope();
+  writeObject(rest, bytes, params, ROUND_MEMBERS);
+  return parseFrame(requestRope(id, method, rest).toBuffer()) as RequestFrame;
+}
+
+function waiterOf(call: HttpCall, frame: RequestFrame, envelope: Envelope): Waiter {
+  return {
+    id: frame.id,
+    answer: call.answer,
+    progressToken: envelope.progressToken,
+    logLevel: envelope.sender.logLevel,
+  };
+}
+
+function refuseState(call: HttpCall, frame: RequestFrame, message: string): void {
+  call.answer.end(400, errorRope(frame.id, CODE.invalidParams, message));
+}
+
+/** What the backend has against the credentials of a caller. */
+async function refusedBy(route: RouteService, caller: Caller): Promise<ErrorOutcome | undefined> {
+  try {
+    await route.authenticate(caller);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ExchangeError) return error.outcome;
+    throw error;
+  }
+}
+
+/** The first answer that is a refusal. */
+function refusedAction(bytes: Buffer, responses: JsonNode): string | undefined {
+  for (const { value } of membersOf(bytes, responses)) {
+    const action = stringOf(bytes, getMember(bytes, value, 'action'));
+    if (action === 'decline' || action === 'cancel') return action;
+  }
+  return undefined;
+}
+
+async function eraOf(route: RouteService, caller: Caller): Promise<EraName | undefined> {
+  try {
+    return await route.eraFor(caller);
+  } catch {
+    return undefined;
+  }
+}
+
+function bringsState({ bytes, params }: RequestFrame): boolean {
+  return params !== undefined && getMember(bytes, params, 'requestState') !== undefined;
+}
+
+/** Whether a message says of itself that it is of this era. */
+function claims(frame: Frame): boolean {
+  if (frame.type !== 'request' && frame.type !== 'notification') return false;
+  const { bytes, params } = frame;
+  const meta = params === undefined ? undefined : getMember(bytes, params, '_meta');
+  return meta !== undefined && getMember(bytes, meta, META.protocolVersion) !== undefined;
+}
+
+/** Whether the version header names this era, or one that is newer still. Dates of this form order as text does. */
+function namesModern(call: HttpCall): boolean {
+  const { protocolVersion } = call.headers;
+  if (protocolVersion === MODERN_VERSION) return true;
+  return (
+    protocolVersion !== undefined &&
+    /^\d{4}-\d\d-\d\d/.test(protocolVersion) &&
+    protocolVersion >= MODERN_VERSION
+  );
+}
+
+function methodNotAllowed(call: HttpCall): void {
+  const message = `Method Not Allowed: ${MODERN_VERSION} has POST only`;
+  call.answer.end(405, errorRope(undefined, CODE.server, message), { allow: 'POST' });
+}
+
+/** A message with members of its own beside the envelope's is written anew; one without goes on as it came. */
+function rawOf(frame: RequestFrame): Buffer | undefined {
+  const { bytes, root } = frame;
+  return root.members?.length === 4 && root.start === 0 && root.end === bytes.length ? bytes : undefined;
+}
+
+async function describe(route: RouteService, exchange: Exchange) {
+  try {
+    return await route.describe(exchange.caller);
+  } catch (error) {
+    return { outcome: (error as { outcome: Outcome }).outcome };
+  }
+}
+
+/** `server/discover` is answered on every route, from what the backend says of itself in its own era. */
+async function discover(route: RouteService, exchange: Exchange): Promise<Outcome> {
+  const description = await describe(route, exchange);
+  if ('outcome' in description) return description.outcome;
+  const versions = JSON.stringify(MODERN_VERSIONS);
+  if (description.era === 'modern') {
+    const bytes = description.result;
+    const outcome = ownResult(bytes, scanJson(bytes, 2));
+    outcome.edits.set('supportedVersions', versions);
+    outcome.edits.set('capabilities', description.capabilities);
+    outcome.edits.set('ttlMs', String(description.ttlMs));
+    return { ...outcome, dress: 'modern' };
+  }
+  const { capabilities, instructions, serverInfo } = description;
+  const told = instructions === undefined ? '' : `,"instructions":${instructions}`;
+  const bytes = Buffer.from(`{"supportedVersions":${versions},"capabilities":${capabilities}${told}}`);
+  return ownResult(bytes, scanJson(bytes, 2), serverInfo);
+}
+
+function refuse(answer: Answer, frame: RequestFrame, refusal: ErrorFields): void {
+  const { status = 502, code, message, data, headers } = refusal;
+  answer.end(status, errorRope(frame.id, code, message, data), headers);
+}

@@ -1,0 +1,58 @@
+import { LRUCache } from 'lru-cache';
+import type { HttpCall } from '../../../downstream/http-call.js';
+import type { ResultOutcome } from '../../../exchange/outcome.js';
+import type { Principal } from '../../../exchange/types.js';
+import { elementsOf, getMember, type JsonNode, type RequestFrame, stringOf } from '../../../jsonrpc/index.js';
+import { mentionsAnnotation, type ParamHeader, paramHeaderProblem } from '../wire/param-headers.js';
+import { toolFacts } from '../wire/tool-index.js';
+
+const MAX_LISTS = 1_000;
+const MAX_TOOLS = 1_000;
+
+type Annotated = Map<string, readonly ParamHeader[]>;
+
+/**
+ * The annotated tools of backends that read no headers, as clients were shown them: their calls are checked here. A list
+ * that another process showed is not known, and calls by it are let through.
+ */
+export class ListedTools {
+  readonly #lists = new LRUCache<string, Annotated>({ max: MAX_LISTS });
+
+  /** Reads a page of `tools/list` on its way to a client. */
+  note(route: string, principal: Principal, { bytes, node, dress }: ResultOutcome): void {
+    const key = `${route} ${principal}`;
+    const tools = getMember(bytes, node, 'tools');
+    if (dress === 'modern' || tools?.kind !== 'array') {
+      this.#lists.delete(key);
+      return;
+    }
+    const known = this.#lists.get(key);
+    if (known === undefined && !mentionsAnnotation(bytes, tools)) return;
+    const annotated: Annotated = known ?? new Map();
+    for (const tool of elementsOf(bytes, tools)) noteTool(annotated, bytes, tool);
+    if (annotated.size === 0) this.#lists.delete(key);
+    else this.#lists.set(key, annotated);
+  }
+
+  /** What the headers of a `tools/call` contradict; undefined if nothing, or if the tool is not known. */
+  problemOf(
+    route: string,
+    { principal, headers }: HttpCall,
+    { method, bytes, params }: RequestFrame,
+    name: string | undefined,
+  ): string | undefined {
+    if (this.#lists.size === 0 || method !== 'tools/call' || name === undefined || params === undefined)
+      return undefined;
+    const annotated = this.#lists.get(`${route} ${principal}`)?.get(name);
+    if (annotated === undefined) return undefined;
+    return paramHeaderProblem(bytes, getMember(bytes, params, 'arguments'), annotated, headers.params);
+  }
+}
+
+function noteTool(annotated: Annotated, bytes: Buffer, tool: JsonNode): void {
+  const name = stringOf(bytes, getMember(bytes, tool, 'name'));
+  if (name === undefined) return;
+  annotated.delete(name);
+  const headers = toolFacts(bytes, tool)?.paramHeaders ?? [];
+  if (headers.length > 0 && annotated.size < MAX_TOOLS) annotated.set(name, headers);
+}

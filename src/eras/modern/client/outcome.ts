@@ -1,0 +1,140 @@
+import { CODE } from '../../../exchange/errors.js';
+import type { Exchange } from '../../../exchange/exchange.js';
+import type { Kept } from '../../../exchange/kept.js';
+import {
+  type ErrorOutcome,
+  errorObject,
+  type Outcome,
+  type ResultOutcome,
+} from '../../../exchange/outcome.js';
+import { MAY_ASK } from '../../../exchange/server-requests.js';
+import { declaresTasks } from '../../../exchange/tasks.js';
+import { errorObjectRope, errorRope, Rope, resultRope, writeObject } from '../../../jsonrpc/index.js';
+import { MODERN_CODE } from '../wire/names.js';
+import { checkResult, dressError, dressResult } from '../wire/results.js';
+import { takesMode, urlElicitations } from '../wire/server-requests.js';
+import type { Waiter } from './interactive-call.js';
+
+const CLOSE_BRACE = 0x7d;
+const DISCOVER = 'server/discover';
+
+/** Requests that the revision knows: an unknown one is the backend's to refuse. */
+const CORE_METHODS: ReadonlySet<string> = new Set([
+  'tools/list',
+  'tools/call',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'completion/complete',
+]);
+
+/**
+ * Statuses by which a backend, or the lack of one, puts off `server/discover`. Clients take the answer for what the
+ * gateway speaks, and SDK clients read 429 as "the older revisions", so it is told in the one way that says "later".
+ */
+const NOT_NOW: ReadonlySet<number> = new Set([429, 502, 504]);
+
+/**
+ * Legacy error by which a server asks the client to visit a page first and to come back. Servers of Python's SDK give it
+ * to modern requests too.
+ */
+const URL_ELICITATION_REQUIRED = -32042;
+
+/** Writes the outcome of an exchange to one of the requests that wait for it. */
+export function writeOutcome(
+  waiter: Waiter,
+  exchange: Exchange,
+  outcome: Outcome,
+  sealAgain: () => string,
+): void {
+  if (outcome.type === 'result') {
+    if (outcome.kept === undefined) writeResult(waiter, exchange, outcome);
+    else writeKept(waiter, exchange, outcome, outcome.kept);
+  } else if (isUrlElicitation(outcome)) writeUrlElicitation(waiter, exchange, outcome, sealAgain);
+  else writeError(waiter, exchange, outcome);
+}
+
+function isUrlElicitation({ code, origin }: ErrorOutcome): boolean {
+  return code === URL_ELICITATION_REQUIRED && origin === 'backend';
+}
+
+function writeError({ answer, id }: Waiter, exchange: Exchange, outcome: ErrorOutcome): void {
+  const { method, name } = exchange.request;
+  const { headers, dress } = outcome;
+  const uri = method === 'resources/read' ? name : undefined;
+  const { status, code, data } = dressError(outcome, uri, CORE_METHODS.has(method));
+  const later = method === DISCOVER && dress !== 'modern' && NOT_NOW.has(status);
+  answer.end(
+    later ? 503 : status,
+    errorObjectRope(id, errorObject(outcome, code, data)),
+    later ? { 'retry-after': '1', ...headers } : headers,
+  );
+}
+
+/**
+ * The pages that a legacy server wants visited, as questions (client/elicitation, "URL mode"). The retry is the sign
+ * that the call may be tried again, so nothing is kept for it.
+ */
+function writeUrlElicitation(
+  waiter: Waiter,
+  exchange: Exchange,
+  outcome: ErrorOutcome,
+  sealAgain: () => string,
+): void {
+  const { answer, id } = waiter;
+  const { request, caller } = exchange;
+  if (!MAY_ASK.has(request.method) || !takesMode(caller.capabilities.value['elicitation'], 'url')) {
+    const data = JSON.stringify({ requiredCapabilities: { elicitation: { url: {} } } });
+    answer.end(400, errorRope(id, MODERN_CODE.missingClientCapability, outcome.message, data));
+    return;
+  }
+  const requests = typeof outcome.data === 'string' ? urlElicitations(outcome.data) : undefined;
+  if (requests === undefined) {
+    answer.end(200, errorRope(id, CODE.internal, outcome.message, outcome.data));
+    return;
+  }
+  const result = new Rope().push('{"resultType":"input_required","inputRequests":{');
+  for (const [index, entry] of requests.entries())
+    result.push(`${index === 0 ? '' : ','}"elicitation-${index + 1}":`).push(entry);
+  answer.end(200, resultRope(id, result.push(`},"requestState":"${sealAgain()}"}`)));
+}
+
+/** A kept result goes out in the text that it went out in before, with what is left of its time. */
+function writeKept({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOutcome, kept: Kept): void {
+  const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
+  const scope = kept.freshness.shared && !forcePrivate ? 'public' : 'private';
+  const text = kept.text(scope, () => {
+    const own = { ...outcome, edits: new Map(outcome.edits) };
+    if (own.dress === 'none') dressResult(exchange.request.method, own, { ttlMs: 0, scope });
+    else checkResult(exchange.request.method, own, false, scope === 'private');
+    own.edits.set('ttlMs', undefined);
+    const result = new Rope();
+    writeObject(result, own.bytes, own.node, own.edits);
+    const whole = result.toBuffer();
+    return whole.subarray(0, whole.lastIndexOf(CLOSE_BRACE));
+  });
+  answer.end(200, resultRope(id, new Rope().push(text).push(`,"ttlMs":${kept.hintMs}}`)));
+}
+
+function writeResult({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOutcome): void {
+  const { method } = exchange.request;
+  const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
+  if (outcome.dress === 'modern') {
+    const takesTasks = declaresTasks(exchange.caller.capabilities);
+    const problem = checkResult(method, outcome, takesTasks, forcePrivate);
+    if (problem !== undefined) {
+      answer.end(200, errorRope(id, CODE.internal, problem));
+      return;
+    }
+  } else dressResult(method, outcome, { ttlMs: 0, scope: 'private' });
+  const { bytes, node, edits, frameId } = outcome;
+  if (edits.size === 0 && frameId === id) {
+    answer.end(200, new Rope().push(bytes));
+    return;
+  }
+  const result = new Rope();
+  writeObject(result, bytes, node, edits);
+  answer.end(200, resultRope(id, result));
+}

@@ -1,0 +1,192 @@
+import { randomBytes } from 'node:crypto';
+import { abortable } from '../../../exchange/abortable.js';
+import { ownerOf } from '../../../exchange/digest.js';
+import { CODE } from '../../../exchange/errors.js';
+import type { Exchange } from '../../../exchange/exchange.js';
+import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
+import { Quota } from '../../../exchange/quota.js';
+import type { Sealer } from '../../../exchange/seal.js';
+import { type TaskKeeper, type TaskLimits, taskNotFound, tasksUndeclared } from '../../../exchange/tasks.js';
+import type { Ticker, Ticking } from '../../../exchange/ticker.js';
+import type { Caller, Principal } from '../../../exchange/types.js';
+import { NOWHERE } from '../../../exchange/unordered-set.js';
+import { getMember, scanJson } from '../../../jsonrpc/index.js';
+import { KeptTask } from './kept-task.js';
+
+export interface TaskBoardOptions extends TaskLimits {
+  /** Path of the route that the tasks are on. */
+  readonly route: string;
+  readonly sealer: Sealer;
+  readonly ticker: Ticker;
+}
+
+/** Bytes that outcomes of tasks take up together; those that were told already make way first, the oldest before others. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+type TaskMethod = (task: KeptTask, exchange: Exchange) => Promise<Outcome>;
+
+/**
+ * The tasks that the gateway looks after for modern clients, at backends whose own tasks these clients could not ask about.
+ * A client knows a task by a sealed name, which is good on this route, for its principal, and in this process, which
+ * holds the task's session with the backend.
+ */
+export class TaskBoard implements Ticking {
+  place = NOWHERE;
+  readonly #options: TaskBoardOptions;
+  readonly #instance = randomBytes(6).toString('base64url');
+  /** By number, the oldest first. */
+  readonly #tasks = new Map<string, KeptTask>();
+  readonly #quota: Quota;
+
+  constructor(options: TaskBoardOptions) {
+    this.#options = options;
+    this.#quota = new Quota(options, (whose) => `tasks${whose}`);
+  }
+
+  get size(): number {
+    return this.#tasks.size;
+  }
+
+  keeperFor(caller: Caller): TaskKeeper {
+    return { admit: () => this.#admit(caller) };
+  }
+
+  /**
+   * Answers a request about a task.
+   * @param authenticate asks the backend whether a credential that names the owner of the task is that one's, since
+   *   nobody else can tell; it rejects with the outcome where it is not
+   * @returns undefined where it is none of these
+   */
+  answer(exchange: Exchange, authenticate: (caller: Caller) => Promise<void>): Promise<Outcome> | undefined {
+    const { method, name } = exchange.request;
+    const answer = Object.hasOwn(METHODS, method) ? METHODS[method] : undefined;
+    const content = answer === undefined ? undefined : this.#open(name ?? '');
+    if (answer === undefined || content === undefined) return undefined;
+    if (exchange.taskKeeper === undefined) return Promise.resolve(tasksUndeclared());
+    const { caller } = exchange;
+    const task = this.#find(content, caller);
+    if (task === undefined) return Promise.resolve(taskNotFound());
+    const proof = task.caller.principal === caller.principal ? undefined : () => authenticate(caller);
+    return this.#answer(answer, task, exchange, proof);
+  }
+
+  /** Looks for tasks whose time is over. */
+  tick(now: number): void {
+    for (const [number, task] of this.#tasks) if (now >= task.expiresAt) this.#drop(number, task);
+    if (this.#tasks.size === 0) this.#options.ticker.remove(this);
+  }
+
+  /** Cancels what still runs, and lets go of all. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#tasks].map(([number, task]) => this.#drop(number, task)));
+  }
+
+  async #answer(
+    answer: TaskMethod,
+    task: KeptTask,
+    exchange: Exchange,
+    proof: (() => Promise<void>) | undefined,
+  ): Promise<Outcome> {
+    try {
+      if (proof !== undefined) await abortable(exchange, proof());
+      return await abortable(exchange, answer(task, exchange));
+    } catch (error) {
+      const { outcome } = error as { outcome?: Outcome };
+      if (outcome === undefined) throw error;
+      return outcome;
+    } finally {
+      exchange.onCancel(undefined);
+      this.#trim();
+    }
+  }
+
+  #admit(caller: Caller): KeptTask {
+    const { principal } = caller;
+    const full = this.#quota.full(principal);
+    if (full !== undefined) this.#makeRoom(full === 'own' ? principal : undefined);
+    this.#quota.take(principal);
+    const number = randomBytes(12).toString('base64url');
+    const { sealer, route, ttlMs, ticker } = this.#options;
+    const id = sealer.seal(purposeOf(route), JSON.stringify([this.#instance, number]));
+    const onGivenBack = (): void => {
+      if (this.#tasks.delete(number)) this.#quota.give(principal);
+    };
+    const task = new KeptTask({ id, caller, maxTtlMs: ttlMs, onGivenBack });
+    this.#tasks.set(number, task);
+    ticker.add(this);
+    return task;
+  }
+
+  #open(id: string): string | undefined {
+    return this.#options.sealer.open(purposeOf(this.#options.route), id);
+  }
+
+  /** A task of the caller's, as far as the credential tells: of its principal, or of one with the same owner. */
+  #find(content: string, { principal, forwarded }: Caller): KeptTask | undefined {
+    const [instance, number] = JSON.parse(content) as [string, string];
+    const task = instance === this.#instance ? this.#tasks.get(number) : undefined;
+    if (task === undefined || performance.now() >= task.expiresAt) return undefined;
+    if (task.caller.principal === principal) return task;
+    const owner = ownerOf(forwarded.authorization);
+    return owner !== undefined && owner === ownerOf(task.caller.forwarded.authorization) ? task : undefined;
+  }
+
+  /** A task whose end was told makes way for a new one. */
+  #makeRoom(principal: Principal | undefined): void {
+    for (const [number, task] of this.#tasks) {
+      if (!task.told || (principal !== undefined && task.caller.principal !== principal)) continue;
+      this.#drop(number, task);
+      return;
+    }
+  }
+
+  /** Keeps what is kept of outcomes within its bounds. */
+  #trim(): void {
+    let bytes = 0;
+    for (const task of this.#tasks.values()) bytes += task.size;
+    for (const told of [true, false]) {
+      for (const [number, task] of this.#tasks) {
+        if (bytes <= MAX_BYTES) return;
+        if (task.size === 0 || task.told !== told) continue;
+        bytes -= task.size;
+        this.#drop(number, task);
+      }
+    }
+  }
+
+  #drop(number: string, task: KeptTask): Promise<void> {
+    if (!this.#tasks.delete(number)) return Promise.resolve();
+    this.#quota.give(task.caller.principal);
+    return task.end();
+  }
+}
+
+/** A name is of no use on another route. */
+const purposeOf = (route: string): string => `task ${route}`;
+
+const EMPTY = Buffer.from('{}');
+
+/** Requests of the extension. */
+const METHODS: Readonly<Record<string, TaskMethod | undefined>> = {
+  'tasks/get': async (task, { caller }) => {
+    const outcome = await task.look(caller);
+    task.told ||= task.over;
+    return outcome;
+  },
+  'tasks/update': async (task, { request }) => {
+    const { bytes, node } = request.params;
+    const responses = node === undefined ? undefined : getMember(bytes, node, 'inputResponses');
+    if (responses?.kind !== 'object')
+      return ownError({ code: CODE.invalidParams, message: 'params.inputResponses must be an object' });
+    task.update(bytes, responses);
+    return acknowledged();
+  },
+  'tasks/cancel': async (task, { caller }) => {
+    await task.cancel(caller);
+    return acknowledged();
+  },
+};
+
+function acknowledged(): Outcome {
+  return ownResult(EMPTY, scanJson(EMPTY, 1));
+}

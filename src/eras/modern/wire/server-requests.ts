@@ -1,0 +1,120 @@
+import { isRecord } from '../../../exchange/record.js';
+import type { Answer, Question } from '../../../exchange/types.js';
+import { getMember, type JsonNode, Rope, scanJson, stringOf, writeObject } from '../../../jsonrpc/index.js';
+
+type Declared = Readonly<Record<string, unknown>>;
+
+/** A server request that may be put to a client as an input request (basic/patterns/mrtr, "InputRequests"). */
+interface QuestionKind {
+  /** Prefix of its keys. */
+  readonly name: string;
+  /** @returns the capabilities that the client lacks for it; undefined when it can be asked */
+  lacks(declared: Declared, bytes: Buffer, params: JsonNode | undefined): Declared | undefined;
+  /** Params that belong to the legacy wire alone. */
+  readonly dropped: readonly string[];
+  /** Answer for a client that gives none, as the result's JSON text; undefined where only an error says so. */
+  readonly refusal: string | undefined;
+}
+
+const KINDS: Readonly<Record<string, QuestionKind>> = {
+  'elicitation/create': {
+    name: 'elicitation',
+    lacks: (declared, bytes, params) => {
+      const mode = params === undefined ? undefined : stringOf(bytes, getMember(bytes, params, 'mode'));
+      const wanted = mode === 'url' ? 'url' : 'form';
+      return takesMode(declared['elicitation'], wanted) ? undefined : { elicitation: { [wanted]: {} } };
+    },
+    dropped: ['elicitationId', 'task'],
+    refusal: '{"action":"cancel"}',
+  },
+  'sampling/createMessage': {
+    name: 'sampling',
+    lacks: (declared, bytes, params) => {
+      const { sampling } = declared;
+      const needsTools = ['tools', 'toolChoice'].some(
+        (key) => params !== undefined && getMember(bytes, params, key) !== undefined,
+      );
+      if (!isRecord(sampling)) return { sampling: needsTools ? { tools: {} } : {} };
+      return needsTools && !isRecord(sampling['tools']) ? { sampling: { tools: {} } } : undefined;
+    },
+    dropped: ['task'],
+    refusal: undefined,
+  },
+  'roots/list': {
+    name: 'roots',
+    lacks: (declared) => (isRecord(declared['roots']) ? undefined : { roots: {} }),
+    dropped: [],
+    refusal: undefined,
+  },
+};
+
+/** A client that declares elicitation without a mode takes forms (client/elicitation, "Capabilities"). */
+export function takesMode(elicitation: unknown, mode: 'form' | 'url'): boolean {
+  if (!isRecord(elicitation)) return false;
+  return isRecord(elicitation[mode]) || (mode === 'form' && !isRecord(elicitation['url']));
+}
+
+export function questionKind(method: string): string | undefined {
+  return Object.hasOwn(KINDS, method) ? KINDS[method]?.name : undefined;
+}
+
+/** The capabilities that a client lacks for a question; undefined when it can be asked. */
+export function lackingCapabilities(question: Question, declared: Declared): Declared | undefined {
+  return KINDS[question.method]?.lacks(declared, question.bytes, question.params);
+}
+
+/** What the server is told when nobody answers in time; undefined where only an error says so. */
+export function refusalOf(method: string): Answer | undefined {
+  const text = KINDS[method]?.refusal;
+  return text === undefined ? undefined : { result: Buffer.from(text) };
+}
+
+/** `_meta` members that bind a request to the server's own session. */
+const DROPPED_META = ['progressToken', 'io.modelcontextprotocol/related-task'] as const;
+
+/** The entry of `inputRequests` for a question. */
+export function inputRequest(question: Question): Rope {
+  const { method, bytes, params } = question;
+  const out = new Rope().push(`{"method":${JSON.stringify(method)}`);
+  if (params !== undefined) {
+    const edits = new Map<string, Rope | undefined>(KINDS[method]?.dropped.map((key) => [key, undefined]));
+    const meta = getMember(bytes, params, '_meta');
+    if (meta?.kind === 'object') {
+      const kept = new Rope();
+      writeObject(kept, bytes, meta, new Map(DROPPED_META.map((key) => [key, undefined])));
+      edits.set('_meta', isEmptyObject(kept) ? undefined : kept);
+    }
+    out.push(',"params":');
+    writeObject(out, bytes, params, edits);
+  } else if (method !== 'roots/list') out.push(',"params":{}');
+  return out.push('}');
+}
+
+function isEmptyObject(rope: Rope): boolean {
+  return /^\{\s*\}$/.test(rope.toBuffer().toString('latin1'));
+}
+
+/** The client's answer as the server gets it: the result without the members that only this era has. */
+export function answerOf(bytes: Buffer, response: JsonNode): Answer {
+  const out = new Rope();
+  writeObject(out, bytes, response, new Map([['resultType', undefined]]));
+  return { result: out.toBuffer() };
+}
+
+/** An input request for each elicitation of a legacy -32042 error; undefined when the error names none. */
+export function urlElicitations(data: string): Rope[] | undefined {
+  const bytes = Buffer.from(data);
+  const list = getMember(bytes, scanJson(bytes, 1), 'elicitations');
+  if (list?.kind !== 'array') return undefined;
+  const requests: Rope[] = [];
+  for (const elicitation of JSON.parse(bytes.subarray(list.start, list.end).toString()) as unknown[]) {
+    if (!isRecord(elicitation) || typeof elicitation['url'] !== 'string') continue;
+    const { elicitationId: _legacyOnly, ...params } = elicitation;
+    requests.push(
+      new Rope().push(
+        JSON.stringify({ method: 'elicitation/create', params: { message: '', ...params, mode: 'url' } }),
+      ),
+    );
+  }
+  return requests.length === 0 ? undefined : requests;
+}

@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { LegacyBackend } from '../../../../src/eras/legacy/backend/legacy-backend.js';
+
+const MINUTE_MS = 60_000;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const backend = () => new LegacyBackend('b', {} as never, undefined as never, 1_000);
+
+test('that a backend has no stream is believed for some minutes: it may be replaced by one that has', () => {
+  const it = backend();
+  expect(it.hasNoFeed).toBe(false);
+  it.noteFeed(false);
+  expect(it.hasNoFeed).toBe(true);
+  vi.advanceTimersByTime(9 * MINUTE_MS);
+  expect(it.hasNoFeed).toBe(true);
+  vi.advanceTimersByTime(2 * MINUTE_MS);
+  expect(it.hasNoFeed).toBe(false);
+});
+
+test('that a backend refuses newer revisions is believed for some minutes, what is configured for ever', () => {
+  const it = backend();
+  expect(it.newestRevision).toBe('2025-11-25');
+  it.noteNewest('2025-03-26');
+  expect(it.newestRevision).toBe('2025-03-26');
+  vi.advanceTimersByTime(11 * MINUTE_MS);
+  expect(it.newestRevision).toBe('2025-11-25');
+  it.newestAllowed = '2025-06-18';
+  it.noteNewest('2024-11-05');
+  expect(it.newestRevision).toBe('2024-11-05');
+  vi.advanceTimersByTime(11 * MINUTE_MS);
+  expect(it.newestRevision).toBe('2025-06-18');
+});

@@ -1,0 +1,404 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { BackendSession } from '../../../../src/eras/legacy/backend/session.js';
+import { type Lease, SessionPool, Waiter } from '../../../../src/eras/legacy/backend/session-pool.js';
+
+/** A session as far as the pool knows one. */
+class FakeSession {
+  lost = false;
+  lastUsedAt = performance.now();
+  ends: object[] = [];
+  readonly name: string;
+  constructor(name: string) {
+    this.name = name;
+  }
+  async end(forwarded: object): Promise<void> {
+    this.ends.push(forwarded);
+  }
+}
+
+/** A pool, and the sessions that it opened: at once, or by hand. */
+function setUp(max: number, { byHand = false, idleMs = 60_000 } = {}) {
+  const pool = new SessionPool({ max, idleMs });
+  const opened: FakeSession[] = [];
+  const handshakes: { name: string; succeed: () => void; fail: (error: Error) => void }[] = [];
+  const open = (name: string) => () =>
+    new Promise<BackendSession>((resolve, reject) => {
+      const succeed = () => {
+        const session = new FakeSession(name);
+        opened.push(session);
+        resolve(session as unknown as BackendSession);
+      };
+      handshakes.push({ name, succeed, fail: reject });
+      if (!byHand) succeed();
+    });
+  const forwarded = (key: string) => ({ authorization: key });
+  return {
+    pool,
+    opened,
+    handshakes,
+    shared: (key: string, waiter?: Waiter) => pool.acquireShared(key, forwarded(key), open(key), waiter),
+    exclusive: (key: string, waiter?: Waiter) =>
+      pool.acquireExclusive(key, forwarded(key), open(key), waiter),
+    once: (key: string, waiter?: Waiter) => pool.acquireOnce(forwarded(key), open(key), waiter),
+  };
+}
+const nameOf = (lease: Lease) => (lease.session as unknown as FakeSession).name;
+const endsOf = (lease: Lease) => (lease.session as unknown as FakeSession).ends;
+/** Long enough for everything that does not wait for something else. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
+/** Whether a promise is settled by now. */
+async function isDone(promise: Promise<unknown>): Promise<boolean> {
+  let done = false;
+  promise.then(
+    () => {
+      done = true;
+    },
+    () => {
+      done = true;
+    },
+  );
+  await settle();
+  return done;
+}
+
+describe('a shared session', () => {
+  test('is one for all calls of a key, and another for each other key', async () => {
+    const { shared, opened, pool } = setUp(10);
+    const leases = await Promise.all([shared('a'), shared('a'), shared('b'), shared('a')]);
+    expect(leases.map(nameOf)).toEqual(['a', 'a', 'b', 'a']);
+    expect(new Set(leases.map(({ session }) => session)).size).toBe(2);
+    expect(opened).toHaveLength(2);
+    expect(pool.size).toBe(2);
+    for (const lease of leases) lease.release();
+    expect((await shared('a')).session).toBe(leases[0]?.session);
+  });
+
+  test('is opened by one handshake, which all wait for, and all hear of when it fails', async () => {
+    const { shared, handshakes, pool } = setUp(10, { byHand: true });
+    const waiting = [shared('a'), shared('a')];
+    await settle();
+    expect(handshakes).toHaveLength(1);
+    handshakes[0]?.fail(new Error('no'));
+    for (const lease of waiting) await expect(lease).rejects.toThrow('no');
+    expect(pool.size).toBe(0);
+    const again = shared('a');
+    await settle();
+    handshakes[1]?.succeed();
+    expect(nameOf(await again)).toBe('a');
+  });
+
+  test('that is lost is replaced, and not ended', async () => {
+    const { shared, opened, pool } = setUp(10);
+    const first = await shared('a');
+    (first.session as unknown as FakeSession).lost = true;
+    const second = await shared('a');
+    expect(second.session).not.toBe(first.session);
+    first.release();
+    second.release();
+    expect(pool.size).toBe(1);
+    expect((await shared('a')).session).toBe(second.session);
+    expect(opened).toHaveLength(2);
+    expect(endsOf(first)).toEqual([]);
+  });
+});
+
+describe('an exclusive session', () => {
+  test('has one call at a time, and the next when that one is over', async () => {
+    const { exclusive, opened } = setUp(10);
+    const first = await exclusive('a');
+    const second = await exclusive('a');
+    expect(second.session).not.toBe(first.session);
+    first.release();
+    expect((await exclusive('a')).session).toBe(first.session);
+    expect(opened).toHaveLength(2);
+  });
+
+  test('is taken over by whoever waits for one of the same key, without another handshake', async () => {
+    const { exclusive, opened, pool } = setUp(1);
+    const first = await exclusive('a');
+    const second = exclusive('a');
+    expect(await isDone(second)).toBe(false);
+    first.release();
+    expect((await second).session).toBe(first.session);
+    expect(opened).toHaveLength(1);
+    expect(endsOf(first)).toEqual([]);
+    expect(pool.size).toBe(1);
+  });
+
+  test('that is lost goes to nobody', async () => {
+    const { exclusive, pool } = setUp(1);
+    const first = await exclusive('a');
+    (first.session as unknown as FakeSession).lost = true;
+    first.release();
+    const second = await exclusive('a');
+    expect(second.session).not.toBe(first.session);
+    expect(pool.size).toBe(1);
+  });
+});
+
+describe('a session for one call', () => {
+  test('is ended after it, with the credentials that it was opened with', async () => {
+    const { once, pool } = setUp(10);
+    const first = await once('a');
+    const second = await once('a');
+    expect(second.session).not.toBe(first.session);
+    first.release();
+    await settle();
+    expect(endsOf(first)).toEqual([{ authorization: 'a' }]);
+    expect(endsOf(second)).toEqual([]);
+    expect(pool.size).toBe(1);
+  });
+});
+
+test('a place that is given back twice is given back once', async () => {
+  const { shared, once, pool } = setUp(2);
+  const [a, b] = await Promise.all([shared('a'), shared('a')]);
+  a?.release();
+  a?.release();
+  await once('x');
+  const waiting = once('y');
+  // The other holder of the shared session still has it.
+  expect(await isDone(waiting)).toBe(false);
+  b?.release();
+  expect(nameOf(await waiting)).toBe('y');
+  expect(pool.size).toBe(2);
+});
+
+describe('at the limit', () => {
+  test('the session idle for longest makes way', async () => {
+    const { shared, pool } = setUp(2);
+    const a = await shared('a');
+    a.release();
+    await settle();
+    const b = await shared('b');
+    b.release();
+    await settle();
+    (await shared('a')).release();
+    await settle();
+    const c = await shared('c');
+    expect(nameOf(c)).toBe('c');
+    await settle();
+    expect(endsOf(b)).toEqual([{ authorization: 'b' }]);
+    expect(endsOf(a)).toEqual([]);
+    expect(pool.size).toBe(2);
+  });
+
+  test('callers wait in the order of their arrival, whatever they wait for', async () => {
+    const { shared, exclusive, once, pool } = setUp(1);
+    const holder = await once('x');
+    const order: string[] = [];
+    const note = async (name: string, lease: Promise<Lease>) => {
+      const got = await lease;
+      order.push(name);
+      await settle();
+      got.release();
+    };
+    const all = [
+      note('1', shared('a')),
+      note('2', exclusive('b')),
+      note('3', once('c')),
+      note('4', shared('d')),
+    ];
+    await settle();
+    expect(pool.waiting).toBe(4);
+    holder.release();
+    await Promise.all(all);
+    expect(order).toEqual(['1', '2', '3', '4']);
+    expect(pool.waiting).toBe(0);
+    expect(pool.size).toBe(1);
+  });
+
+  test('a newcomer does not overtake the line', async () => {
+    const { once } = setUp(1);
+    const holder = await once('x');
+    const first = once('a');
+    await settle();
+    holder.release();
+    const second = once('b');
+    const got = await first;
+    expect(await isDone(second)).toBe(false);
+    got.release();
+    expect(nameOf(await second)).toBe('b');
+  });
+
+  test('the callers of one shared session stand in one place of the line', async () => {
+    const { shared, once, pool } = setUp(1);
+    const holder = await once('x');
+    const a = [shared('a'), shared('a'), shared('a')];
+    await settle();
+    expect(pool.waiting).toBe(1);
+    holder.release();
+    const leases = await Promise.all(a);
+    expect(new Set(leases.map(({ session }) => session)).size).toBe(1);
+  });
+
+  test('a caller who leaves is skipped, and opens nothing', async () => {
+    const { shared, once, handshakes, pool } = setUp(1);
+    const holder = await once('x');
+    const waiters = [new Waiter(), new Waiter()];
+    const gone = [shared('a', waiters[0]), once('b', waiters[1])];
+    const last = once('c');
+    await settle();
+    for (const waiter of waiters) waiter.abandon();
+    for (const lease of gone) await expect(lease).rejects.toThrow();
+    expect(pool.waiting).toBe(1);
+    holder.release();
+    expect(nameOf(await last)).toBe('c');
+    expect(handshakes.map(({ name }) => name)).toEqual(['x', 'c']);
+  });
+
+  test('a caller who leaves does not take the place of others with it', async () => {
+    const { shared, once, pool } = setUp(1);
+    const holder = await once('x');
+    const waiter = new Waiter();
+    const leaving = shared('a', waiter);
+    leaving.catch(() => {});
+    const staying = shared('a');
+    await settle();
+    waiter.abandon();
+    await settle();
+    expect(pool.waiting).toBe(1);
+    holder.release();
+    expect(nameOf(await staying)).toBe('a');
+  });
+
+  test('a caller who leaves during the handshake leaves the session to the next', async () => {
+    const { exclusive, once, handshakes, opened, pool } = setUp(1, { byHand: true });
+    const waiter = new Waiter();
+    const leaving = exclusive('a', waiter);
+    await settle();
+    const next = exclusive('a');
+    waiter.abandon();
+    handshakes[0]?.succeed();
+    const late = await leaving;
+    late.release();
+    expect((await next).session).toBe(opened[0]);
+    expect(handshakes).toHaveLength(1);
+    (await next).release();
+
+    const other = new Waiter();
+    const alone = once('b', other);
+    await settle();
+    other.abandon();
+    handshakes[1]?.succeed();
+    await alone;
+    await settle();
+    expect(opened[1]?.ends).toHaveLength(1);
+    expect(pool.size).toBe(0);
+  });
+
+  test('a handshake that fails lets the next one in', async () => {
+    const { once, handshakes, pool } = setUp(1, { byHand: true });
+    const first = once('a');
+    const second = once('b');
+    await settle();
+    handshakes[0]?.fail(new Error('no'));
+    await expect(first).rejects.toThrow('no');
+    await settle();
+    handshakes[1]?.succeed();
+    expect(nameOf(await second)).toBe('b');
+    expect(pool.size).toBe(1);
+  });
+
+  test('a call that waits for a person lets others in meanwhile', async () => {
+    const { exclusive, pool } = setUp(1);
+    const parked = await exclusive('a');
+    const next = exclusive('b');
+    expect(await isDone(next)).toBe(false);
+    parked.park(true);
+    const got = await next;
+    expect(nameOf(got)).toBe('b');
+    parked.park(false);
+    parked.release();
+    got.release();
+    await settle();
+    expect(pool.size).toBe(1);
+  });
+
+  test('no place is lost in a crowd that comes, leaves, fails and finishes at random', async () => {
+    const max = 3;
+    const { shared, exclusive, once, pool, handshakes, opened } = setUp(max, { byHand: true });
+    let seed = 42;
+    const random = (n: number) => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+      return seed % n;
+    };
+    const ticking = setInterval(() => {
+      for (const { succeed, fail } of handshakes.splice(0)) {
+        if (random(5) === 0) fail(new Error('no'));
+        else succeed();
+      }
+    }, 1);
+    let most = 0;
+    const one = async () => {
+      const waiter = new Waiter();
+      const acquire = [shared, exclusive, once][random(3)] as typeof shared;
+      const leave = random(4) === 0 ? setTimeout(() => waiter.abandon(), random(10)) : undefined;
+      try {
+        const lease = await acquire(`k${random(5)}`, waiter);
+        most = Math.max(most, pool.size);
+        await new Promise((resolve) => setTimeout(resolve, random(5)));
+        lease.release();
+      } catch {
+        // Failed, or left.
+      } finally {
+        clearTimeout(leave);
+      }
+    };
+    await Promise.all(Array.from({ length: 300 }, one));
+    clearInterval(ticking);
+    for (const { fail } of handshakes.splice(0)) fail(new Error('no'));
+    await settle();
+    expect(most).toBeLessThanOrEqual(max);
+    expect(pool.waiting).toBe(0);
+    await pool.close();
+    expect(pool.size).toBe(0);
+    expect(opened.every(({ ends }) => ends.length <= 1)).toBe(true);
+    expect(opened.filter(({ ends }) => ends.length === 0)).toEqual([]);
+  });
+});
+
+test('sessions that nobody used for the idle time are ended, and no others', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+  try {
+    const { shared, pool } = setUp(10, { idleMs: 10_000 });
+    const used = await shared('used');
+    const idle = await shared('idle');
+    const lost = await shared('lost');
+    idle.release();
+    (lost.session as unknown as FakeSession).lost = true;
+    lost.release();
+    vi.advanceTimersByTime(9_000);
+    (await shared('late')).release();
+    vi.advanceTimersByTime(6_000);
+    await settle();
+    expect(endsOf(idle)).toEqual([{ authorization: 'idle' }]);
+    expect(endsOf(used)).toEqual([]);
+    expect(endsOf(lost)).toEqual([]);
+    expect(pool.size).toBe(2);
+    vi.advanceTimersByTime(10_000);
+    await settle();
+    expect(pool.size).toBe(1);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('closing ends all sessions, waits for that, refuses those in line and whoever comes later', async () => {
+  const { shared, once, pool, opened } = setUp(2);
+  const lease = await shared('a');
+  await once('b');
+  const waiting = once('c');
+  const refused = expect(waiting).rejects.toThrow('shutting down');
+  await settle();
+  let told = false;
+  (lease.session as unknown as FakeSession).end = async () => {
+    await settle();
+    told = true;
+  };
+  await pool.close();
+  await refused;
+  expect(told).toBe(true);
+  expect(opened[1]?.ends).toHaveLength(1);
+  await expect(shared('d')).rejects.toThrow('shutting down');
+});

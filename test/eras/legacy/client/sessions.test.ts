@@ -1,0 +1,349 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { LegacyClientSession } from '../../../../src/eras/legacy/client/session.js';
+import { ClientSessions } from '../../../../src/eras/legacy/client/sessions.js';
+import { ANONYMOUS, NO_CAPABILITIES, ownerOf, principalOf } from '../../../../src/exchange/digest.js';
+import { Sealer } from '../../../../src/exchange/seal.js';
+import type { BackendAffinity, Principal } from '../../../../src/exchange/types.js';
+
+const KEY = 'a key of this test';
+const DAY_MS = 24 * 3_600_000;
+
+function setUp({ max = 100, idleMs = 60_000, route = '/mcp', keys = [KEY] } = {}) {
+  return new ClientSessions(route, new Sealer(keys), { max, idleMs, questionMs: 1_000 });
+}
+
+let ended: string[] = [];
+beforeEach(() => {
+  ended = [];
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A session of a user, with one at the backend. */
+function begin(sessions: ClientSessions, user: string, name = user, facts = {}): LegacyClientSession {
+  const session = sessions.create({
+    route: '/mcp',
+    revision: '2025-06-18',
+    principal: user as Principal,
+    owner: undefined,
+    clientInfo: '{"name":"c","version":"1"}',
+    capabilities: NO_CAPABILITIES,
+    neutralCapabilities: NO_CAPABILITIES,
+    backendSession: undefined,
+    ...facts,
+  });
+  const affinity: BackendAffinity = {
+    backendSession: { id: name, revision: '2025-03-26', cookies: 'lb=a' },
+    listen() {},
+    notify() {},
+    end: async () => void ended.push(name),
+  };
+  session.affinity = affinity;
+  sessions.add(session);
+  return session;
+}
+
+const overloaded = expect.objectContaining({ outcome: expect.objectContaining({ status: 503 }) });
+
+describe('a token', () => {
+  test('finds its session for the principal it is of, and nobody else', () => {
+    const sessions = setUp();
+    const session = begin(sessions, 'anna');
+    expect(sessions.get(session.token, 'anna' as Principal)).toBe(session);
+    expect(sessions.get(session.token, 'bert' as Principal)).toBeUndefined();
+    expect(sessions.get(session.token, ANONYMOUS)).toBeUndefined();
+    expect(sessions.get('x', 'anna' as Principal)).toBeUndefined();
+    expect(sessions.peek(session.token)).toBe(session);
+  });
+
+  test('tells another process with the key all that it needs to know', () => {
+    const facts = { owner: 'anna of idp' };
+    const session = begin(setUp(), 'anna', 'backend-1', facts);
+    const other = setUp();
+    expect(other.get(session.token, 'bert' as Principal)).toBeUndefined();
+    expect(other.size).toBe(0);
+    const found = other.get(session.token, 'anna' as Principal);
+    expect(found?.facts).toEqual({
+      ...session.facts,
+      ...facts,
+      backendSession: { id: 'backend-1', revision: '2025-03-26', cookies: 'lb=a' },
+    });
+    expect(found?.token).toBe(session.token);
+    expect(other.get(session.token, 'anna' as Principal)).toBe(found);
+    expect(other.size).toBe(1);
+  });
+
+  test('is nothing on another route, with another key, or after a week', () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const { token } = begin(setUp(), 'anna');
+    const anna = 'anna' as Principal;
+    expect(setUp({ route: '/other' }).get(token, anna)).toBeUndefined();
+    expect(setUp({ keys: ['another key of this test'] }).get(token, anna)).toBeUndefined();
+    expect(setUp({ keys: ['another key of this test', KEY] }).get(token, anna)).toBeDefined();
+    vi.advanceTimersByTime(6 * DAY_MS);
+    expect(setUp().get(token, anna)).toBeDefined();
+    vi.advanceTimersByTime(2 * DAY_MS);
+    expect(setUp().get(token, anna)).toBeUndefined();
+  });
+
+  test('fits into a header, whatever the client says of itself', () => {
+    const sessions = setUp();
+    const text = JSON.stringify({ experimental: { x: 'y'.repeat(100_000) } });
+    const session = begin(sessions, 'anna', 'anna', {
+      clientInfo: JSON.stringify({ name: 'c', version: '1', icons: [{ src: 'z'.repeat(100_000) }] }),
+      capabilities: { text, value: JSON.parse(text), key: text },
+    });
+    expect(session.token.length).toBeLessThan(6_000);
+    expect(session.token).toMatch(/^[\w-]+$/);
+    expect(setUp().get(session.token, 'anna' as Principal)).toBeDefined();
+  });
+
+  test.each([
+    [100, true],
+    [3_000, true],
+    [5_000, true],
+    [20_000, false],
+  ])('fits into a header, if the backend has ids of %i characters', (length, known) => {
+    // Each of these characters is three bytes.
+    const text = JSON.stringify({ experimental: { x: '天'.repeat(900) } });
+    const id = 'x'.repeat(length);
+    const { token } = begin(setUp(), 'anna', id, {
+      clientInfo: JSON.stringify({ name: '天'.repeat(300), version: '1' }),
+      capabilities: { text, value: JSON.parse(text), key: text },
+    });
+    expect(token.length).toBeLessThanOrEqual(8_000);
+    const found = setUp().get(token, 'anna' as Principal);
+    expect(found).toBeDefined();
+    expect(found?.backendSession?.id).toBe(known ? id : undefined);
+  });
+});
+
+describe('a renewed credential', () => {
+  test('is good once it is adopted, beside the first, and is of this session alone', () => {
+    const sessions = setUp();
+    const session = begin(sessions, 'anna-1');
+    const other = begin(sessions, 'anna-1', 'other');
+    const renewed = 'anna-2' as Principal;
+    expect(sessions.get(session.token, renewed)).toBeUndefined();
+    expect(sessions.adopt(session, renewed)).toBe(session);
+    expect(sessions.get(session.token, renewed)).toBe(session);
+    expect(sessions.get(session.token, 'anna-1' as Principal)).toBe(session);
+    expect(sessions.get(other.token, renewed)).toBeUndefined();
+  });
+
+  test('of a session of another process is kept with it; of two at once the first stays', () => {
+    const { token } = begin(setUp(), 'anna-1');
+    const sessions = setUp();
+    const [a, b] = [sessions.peek(token), sessions.peek(token)] as [LegacyClientSession, LegacyClientSession];
+    expect(sessions.size).toBe(0);
+    expect(sessions.adopt(a, 'anna-2' as Principal)).toBe(a);
+    expect(sessions.adopt(b, 'anna-3' as Principal)).toBe(a);
+    expect(sessions.size).toBe(1);
+    expect(sessions.get(token, 'anna-3' as Principal)).toBe(a);
+  });
+
+  test('does not add up without end', () => {
+    const sessions = setUp();
+    const session = begin(sessions, 'anna');
+    for (let i = 0; i < 1_000; i++) sessions.adopt(session, `anna-${i}` as Principal);
+    const remembered = Array.from({ length: 1_000 }, (_, i) => session.isOf(`anna-${i}` as Principal));
+    expect(remembered.filter(Boolean).length).toBeLessThan(20);
+    expect(remembered.at(-1)).toBe(true);
+    expect(session.isOf('anna' as Principal)).toBe(true);
+  });
+});
+
+describe('the end of a session', () => {
+  test('is for good, and told to the backend once', async () => {
+    const sessions = setUp();
+    const session = begin(sessions, 'anna');
+    await sessions.end(session);
+    expect(ended).toEqual(['anna']);
+    expect(sessions.get(session.token, 'anna' as Principal)).toBeUndefined();
+    expect(sessions.peek(session.token)).toBeUndefined();
+    expect(sessions.size).toBe(0);
+  });
+
+  test('a thousand times leaves nothing', async () => {
+    const sessions = setUp({ max: 10_000 });
+    const all = Array.from({ length: 1_000 }, (_, i) => begin(sessions, `u${i % 7}`, `s${i}`));
+    expect(sessions.size).toBe(1_000);
+    await Promise.all(all.map((session) => sessions.end(session)));
+    expect(sessions.size).toBe(0);
+    expect(new Set(ended).size).toBe(1_000);
+    expect(ended).toHaveLength(1_000);
+  });
+
+  test('of all waits for every backend to be told, also of ends that were under way', async () => {
+    const sessions = setUp();
+    for (const name of ['a', 'b', 'c']) {
+      const session = begin(sessions, 'u', name);
+      (session.affinity as { end: () => Promise<void> }).end = async () => {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        ended.push(name);
+      };
+    }
+    void sessions.end(
+      sessions.peek((begin(sessions, 'u', 'd') as LegacyClientSession).token) as LegacyClientSession,
+    );
+    await sessions.close();
+    expect(ended.sort()).toEqual(['a', 'b', 'c', 'd']);
+    expect(sessions.size).toBe(0);
+  });
+});
+
+/** As a session with a stream, or with a call in flight, looks to the sessions. */
+function occupy(session: LegacyClientSession, how: 'stream' | 'call'): void {
+  Object.defineProperty(session, 'busy', { value: true, configurable: true });
+  Object.defineProperty(session, 'calling', { value: how === 'call', configurable: true });
+}
+
+describe('at the limit', () => {
+  const fill = (sessions: ClientSessions, users: readonly string[]) =>
+    users.map((user, i) => begin(sessions, user, `${user}${i}`));
+
+  test.each<[string, users: string[], newcomer: string, victim: string]>([
+    ['the only user loses its oldest', ['a', 'a', 'a'], 'a', 'a0'],
+    ['who has most gives way to itself', ['b', 'a', 'a', 'a'], 'a', 'a1'],
+    ['who has most gives way to a newcomer', ['b', 'a', 'a', 'c'], 'd', 'a1'],
+    ['who has most gives way to one with less', ['b', 'a', 'a', 'a', 'b'], 'b', 'a1'],
+    ['one each: the oldest gives way to a newcomer', ['a', 'b', 'c'], 'd', 'a0'],
+    ['one each: a second is at the cost of the first', ['a', 'b', 'c'], 'c', 'c2'],
+  ])('%s', (_name, users, newcomer, victim) => {
+    const sessions = setUp({ max: users.length });
+    fill(sessions, users);
+    begin(sessions, newcomer, 'new');
+    expect(ended).toEqual([victim]);
+    expect(sessions.size).toBe(users.length);
+  });
+
+  test('what was used last counts, and not what came first', () => {
+    const sessions = setUp({ max: 3 });
+    const [first] = fill(sessions, ['a', 'a', 'a']);
+    sessions.get(first?.token as string, 'a' as Principal);
+    begin(sessions, 'a', 'new');
+    expect(ended).toEqual(['a1']);
+  });
+
+  test('a session that made way comes back, at the cost of another', () => {
+    const sessions = setUp({ max: 2 });
+    const [first] = fill(sessions, ['a', 'a']);
+    begin(sessions, 'a', 'new');
+    expect(ended).toEqual(['a0']);
+    const back = sessions.get(first?.token as string, 'a' as Principal);
+    expect(back?.backendSession?.id).toBe('a0');
+    expect(ended).toEqual(['a0', 'a1']);
+    expect(sessions.size).toBe(2);
+  });
+
+  test('sessions in use are passed over', () => {
+    const sessions = setUp({ max: 3 });
+    const [first] = fill(sessions, ['a', 'a', 'a']);
+    occupy(first as LegacyClientSession, 'stream');
+    begin(sessions, 'b', 'new');
+    expect(ended).toEqual(['a1']);
+  });
+
+  test('who has most does not push out idle sessions of others', () => {
+    const sessions = setUp({ max: 3 });
+    for (const session of fill(sessions, ['a', 'a', 'b']).slice(0, 2)) occupy(session, 'stream');
+    expect(() => begin(sessions, 'a', 'new')).toThrow(overloaded);
+    expect(ended).toEqual([]);
+    begin(sessions, 'c', 'other');
+    expect(ended).toEqual(['b2']);
+  });
+
+  test('a stream alone gives way to someone who has fewer, a call to nobody', () => {
+    const sessions = setUp({ max: 3 });
+    const [x, y, z] = fill(sessions, ['a', 'a', 'a']) as [
+      LegacyClientSession,
+      LegacyClientSession,
+      LegacyClientSession,
+    ];
+    occupy(x, 'call');
+    occupy(y, 'stream');
+    occupy(z, 'stream');
+    begin(sessions, 'b', 'new');
+    expect(ended).toEqual(['a1']);
+    occupy(sessions.peek(z.token) as LegacyClientSession, 'call');
+    expect(() => begin(sessions, 'a', 'more')).toThrow(overloaded);
+    expect(sessions.size).toBe(3);
+  });
+
+  test('all in use is an error for the one who comes, and for one that comes back', () => {
+    const sessions = setUp({ max: 2 });
+    const elsewhere = begin(setUp(), 'c');
+    for (const session of fill(sessions, ['a', 'b'])) occupy(session, 'call');
+    expect(() => begin(sessions, 'c', 'new')).toThrow(overloaded);
+    expect(() => sessions.get(elsewhere.token, 'c' as Principal)).toThrow(overloaded);
+    // Whoever may not have it learns nothing of it.
+    expect(sessions.get(elsewhere.token, 'd' as Principal)).toBeUndefined();
+    expect(sessions.size).toBe(2);
+    expect(ended).toEqual([]);
+  });
+});
+
+test('sessions on which nothing happened for the idle time are dropped, busy ones kept', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance', 'Date'] });
+  const sessions = setUp({ idleMs: 8_000 });
+  const [idle, busy, used] = ['idle', 'busy', 'used'].map((name) => begin(sessions, 'u', name));
+  occupy(busy as LegacyClientSession, 'stream');
+  vi.advanceTimersByTime(6_000);
+  sessions.get(used?.token as string, 'u' as Principal);
+  vi.advanceTimersByTime(6_000);
+  expect(ended).toEqual(['idle']);
+  expect(sessions.size).toBe(2);
+  vi.advanceTimersByTime(10_000);
+  expect(ended).toEqual(['idle', 'used']);
+  // Its client finds it again.
+  expect(sessions.get(idle?.token as string, 'u' as Principal)?.backendSession?.id).toBe('idle');
+  await sessions.close();
+});
+
+describe('the owner of a credential', () => {
+  const jwt = (claims: unknown, scheme = 'Bearer') =>
+    `${scheme} h.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.s`;
+  const anna = { iss: 'https://idp', sub: 'anna' };
+
+  test('is the same for every token of one user, issuer and client', () => {
+    const owner = ownerOf(jwt({ ...anna, exp: 1 }));
+    expect(owner).toMatch(/^[\w-]{22}$/);
+    expect(ownerOf(jwt({ sub: 'anna', iss: 'https://idp', exp: 2, jti: 'x' }))).toBe(owner);
+    expect(ownerOf(jwt({ ...anna }, 'bearer'))).toBe(owner);
+    for (const other of [
+      { ...anna, sub: 'bert' },
+      { ...anna, iss: 'https://other' },
+      { ...anna, azp: 'app' },
+      { ...anna, client_id: 'app2' },
+    ]) {
+      expect(ownerOf(jwt(other))).not.toBe(owner);
+    }
+    expect(ownerOf(jwt({ ...anna, azp: 'app' }))).toBe(ownerOf(jwt({ ...anna, client_id: 'app' })));
+  });
+
+  test.each([
+    undefined,
+    '',
+    'Bearer',
+    'Bearer opaque',
+    'Bearer a.b',
+    'Bearer a.b.c',
+    'Bearer a.b.c.d',
+    'Basic YTpi',
+    jwt({ sub: 'anna' }),
+    jwt({ iss: 'https://idp' }),
+    jwt({ iss: 1, sub: 2 }),
+    jwt(null),
+    jwt('text'),
+    jwt(anna, 'Basic'),
+    `${jwt(anna)} x`,
+  ])('cannot be told from %j', (authorization) => {
+    expect(ownerOf(authorization)).toBeUndefined();
+  });
+
+  test('is not the principal, which is of one credential', () => {
+    expect(principalOf(jwt({ ...anna, exp: 1 }))).not.toBe(principalOf(jwt({ ...anna, exp: 2 })));
+    expect(principalOf(undefined)).toBe(ANONYMOUS);
+  });
+});

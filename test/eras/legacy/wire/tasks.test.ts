@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest';
+import {
+  createdTask,
+  dressHandle,
+  dressTask,
+  dressTaskResult,
+  dropRelatedTask,
+  legacyTaskCapabilities,
+  neutralTask,
+  neutralTaskCapabilities,
+  runsTasks,
+} from '../../../../src/eras/legacy/wire/tasks.js';
+import { resultOutcome, scanned, written } from '../../../support/json-node.js';
+
+const EXTENSION = '"io.modelcontextprotocol/tasks":{}';
+const RELATED = '"io.modelcontextprotocol/related-task"';
+
+describe('capabilities', () => {
+  test.each([
+    ['{}', false],
+    ['{"tasks":{}}', false],
+    ['{"tasks":{"list":{},"cancel":{}}}', false],
+    ['{"tasks":{"requests":{"tools":{"call":true}}}}', false],
+    ['{"tasks":{"requests":{"sampling":{"createMessage":{}}}}}', false],
+    ['{"tasks":{"requests":{"tools":{"call":{}}}}}', true],
+  ])('of %s: the server runs calls as tasks, %s, and says so by the extension if it does', (text, runs) => {
+    expect(runsTasks(text)).toBe(runs);
+    expect(neutralTaskCapabilities(text)).toBe(runs ? `{"extensions":{${EXTENSION}}}` : '{}');
+  });
+
+  test('keep other extensions, and numbers as they are', () => {
+    const text = '{"x":1.0,"extensions":{"a":{}},"tasks":{"requests":{"tools":{"call":{}}}}}';
+    expect(neutralTaskCapabilities(text)).toBe(`{"x":1.0,"extensions":{"a":{},${EXTENSION}}}`);
+  });
+
+  test.each([
+    [
+      `{"extensions":{${EXTENSION}}}`,
+      true,
+      '{"extensions":{},"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}}',
+    ],
+    [`{"extensions":{${EXTENSION}}}`, false, '{"extensions":{}}'],
+    [`{"extensions":{"a":{},${EXTENSION}}}`, false, '{"extensions":{"a":{}}}'],
+    ['{"extensions":{"a":{}}}', true, '{"extensions":{"a":{}}}'],
+    ['{"tasks":{},"tools":{}}', true, '{"tools":{}}'],
+  ])('%s are, for a client whose revision has tasks (%s), %s', (text, tasks, expected) => {
+    expect(legacyTaskCapabilities(text, tasks)).toBe(expected);
+  });
+});
+
+describe('a task of a legacy server in the neutral form', () => {
+  const TIMES = '"createdAt":"a","lastUpdatedAt":"b"';
+
+  test.each([
+    [`{"taskId":"t","status":"working",${TIMES},"ttl":5,"pollInterval":7}`, '"ttlMs":5,"pollIntervalMs":7'],
+    [
+      `{"taskId":"t","status":"working",${TIMES},"ttl":5.6,"pollInterval":6.4}`,
+      '"ttlMs":6,"pollIntervalMs":6',
+    ],
+    [`{"taskId":"t","status":"working",${TIMES},"ttl":null}`, '"ttlMs":null'],
+    [`{"taskId":"t","status":"working",${TIMES}}`, '"ttlMs":null'],
+    [`{"taskId":"t","status":"working",${TIMES},"ttl":-1,"pollInterval":"x"}`, '"ttlMs":null'],
+    [`{"taskId":"t","status":"working",${TIMES},"x":1.0,"_meta":{"a":1}}`, '"x":1.0,"ttlMs":null'],
+  ])('%s has %s', (text, members) => {
+    const { bytes, node } = scanned(text);
+    const head = `{"taskId":"t","status":"working",${TIMES},`;
+    expect(neutralTask(bytes, node)?.text.toString()).toBe(`${head}${members}}`);
+  });
+
+  test('has times, whatever the server leaves out', () => {
+    const { bytes, node } = scanned('{"taskId":"t","status":"completed"}');
+    const task = JSON.parse(neutralTask(bytes, node)?.text.toString() ?? '');
+    expect(Number.isNaN(Date.parse(task.createdAt) + Date.parse(task.lastUpdatedAt))).toBe(false);
+  });
+
+  test.each(['{}', '[]', '5', '{"taskId":5,"status":"working"}', '{"taskId":"t","status":"busy"}'])(
+    'is not %s',
+    (text) => {
+      const { bytes, node } = scanned(text);
+      expect(neutralTask(bytes, node)).toBeUndefined();
+      const created = scanned(`{"task":${text}}`);
+      expect(createdTask(created.bytes, created.node)).toBeUndefined();
+    },
+  );
+
+  test.each([
+    [`{"content":[],"_meta":{${RELATED}:{"taskId":"t"}}}`, '{"content":[]}'],
+    [`{"content":[],"_meta":{"a":1.0,${RELATED}:{}}}`, '{"content":[],"_meta":{"a":1.0}}'],
+    ['{"content":[],"_meta":{"a":1}}', '{"content":[],"_meta":{"a":1}}'],
+    ['{"content":[]}', '{"content":[]}'],
+  ])('has the result %s without what binds it: %s', (text, expected) => {
+    const outcome = resultOutcome(text);
+    dropRelatedTask(outcome.bytes, outcome.node, outcome.edits);
+    expect(written(outcome)).toBe(expected);
+  });
+});
+
+describe('a neutral task for a legacy client', () => {
+  const HEAD = '"taskId":"t","status":';
+  const REST = '"createdAt":"a","lastUpdatedAt":"b"';
+  const told = (text: string, dress: (outcome: ReturnType<typeof resultOutcome>) => void): string => {
+    const outcome = resultOutcome(text);
+    dress(outcome);
+    return written(outcome);
+  };
+
+  test.each([
+    [
+      `{${HEAD}"working",${REST},"ttlMs":5,"pollIntervalMs":7}`,
+      `{${HEAD}"working",${REST},"ttl":5,"pollInterval":7}`,
+    ],
+    [`{${HEAD}"working",${REST},"ttlMs":null}`, `{${HEAD}"working",${REST},"ttl":null}`],
+    [
+      `{${HEAD}"input_required",${REST},"ttlMs":1,"inputRequests":{"a":{}}}`,
+      `{${HEAD}"input_required",${REST},"ttl":1}`,
+    ],
+    [
+      `{${HEAD}"completed",${REST},"ttlMs":1,"result":{"content":[]}}`,
+      `{${HEAD}"completed",${REST},"ttl":1}`,
+    ],
+    [
+      `{${HEAD}"completed",${REST},"ttlMs":1,"result":{"isError":true,"content":[{"text":"no"}]}}`,
+      `{${HEAD}"failed",${REST},"ttl":1,"statusMessage":"no"}`,
+    ],
+    [
+      `{${HEAD}"completed",${REST},"ttlMs":1,"statusMessage":"own","result":{"isError":true}}`,
+      `{${HEAD}"failed",${REST},"statusMessage":"own","ttl":1}`,
+    ],
+    [
+      `{${HEAD}"failed",${REST},"ttlMs":1,"error":{"code":1,"message":"why"}}`,
+      `{${HEAD}"failed",${REST},"ttl":1,"statusMessage":"why"}`,
+    ],
+    [`{${HEAD}"cancelled",${REST},"ttlMs":1,"x":1.0}`, `{${HEAD}"cancelled",${REST},"x":1.0,"ttl":1}`],
+  ])('%s is %s', (text, expected) => {
+    expect(JSON.parse(told(text, dressTask))).toEqual(JSON.parse(expected));
+    expect(JSON.parse(told(text, dressHandle))).toEqual({ task: JSON.parse(expected) });
+  });
+
+  test('leaves what is said of the result itself where it is', () => {
+    const text = `{${HEAD}"working",${REST},"ttlMs":1,"_meta":{"a":1.0}}`;
+    expect(JSON.parse(told(text, dressHandle))).toMatchObject({ _meta: { a: 1 } });
+    expect(told(text, dressTask)).toContain('"_meta":{"a":1.0}');
+  });
+
+  test.each([
+    ['{"content":[]}', `{"content":[],"_meta":{${RELATED}:{"taskId":"é"}}}`],
+    ['{"content":[],"_meta":{"a":1.0}}', `{"content":[],"_meta":{"a":1.0,${RELATED}:{"taskId":"é"}}}`],
+    ['{"content":[],"_meta":5}', `{"content":[],"_meta":{${RELATED}:{"taskId":"é"}}}`],
+  ])('has its result %s bound to it: %s', (text, expected) => {
+    expect(told(text, (outcome) => dressTaskResult(outcome, 'é'))).toBe(expected);
+  });
+});

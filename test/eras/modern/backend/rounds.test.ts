@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Rounds } from '../../../../src/eras/modern/backend/rounds.js';
+import { InputFailed } from '../../../../src/eras/modern/wire/input-requests.js';
+import { QuestionRefused } from '../../../../src/exchange/errors.js';
+import type { Exchange } from '../../../../src/exchange/exchange.js';
+import type { Answer, Question } from '../../../../src/exchange/types.js';
+import { parseAnswer, type ResultFrame, Rope } from '../../../../src/jsonrpc/index.js';
+
+type Client = (question: { id: unknown; method: string; params: unknown }) => Answer | Error;
+
+/** Rounds of a call whose client answers as `client` says. */
+function setUp(client: Client = () => ({ result: Buffer.from('{}') }), maxRounds = 10) {
+  const asked: { id: unknown; method: string; params: unknown }[] = [];
+  let listener: ((reason: string) => void) | undefined;
+  const exchange = {
+    onCancel(given: typeof listener) {
+      listener = given;
+    },
+    async ask({ bytes }: Question): Promise<Answer> {
+      const question = JSON.parse(bytes.toString());
+      asked.push(question);
+      const answer = client(question);
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  } as unknown as Exchange;
+  let id = 0;
+  const rounds = new Rounds(exchange, maxRounds, () => ++id);
+  const next = async (result: string): Promise<string> => {
+    const frame = parseAnswer(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`)) as ResultFrame;
+    const edits = await rounds.next(frame);
+    return [...edits]
+      .map(([key, value]) => `${key}=${value === undefined ? '' : new Rope().push(value).toBuffer()}`)
+      .join(' ');
+  };
+  return { asked, next, cancel: () => listener?.('enough') };
+}
+
+const INPUT = '"resultType":"input_required"';
+const form = (key: string): string =>
+  `"${key}":{"method":"elicitation/create","params":{"message":"é","n":1.0}}`;
+
+describe('what is added to the next request', () => {
+  test.each<[string, string]>([
+    [`{${INPUT},"requestState":"s \\u00e9\\/"}`, 'inputResponses= requestState="s \\u00e9\\/"'],
+    [`{${INPUT},"inputRequests":{},"requestState":""}`, 'inputResponses= requestState=""'],
+    [`{${INPUT},"inputRequests":{${form('a')}}}`, 'inputResponses={"a":{"n":2.0}} requestState='],
+    [
+      `{"requestState":"s","inputRequests":{${form('a')},${form('b \\"é')}},${INPUT}}`,
+      'inputResponses={"a":{"n":2.0},"b \\"é":{"n":2.0}} requestState="s"',
+    ],
+  ])('after %s it is %s', async (result, expected) => {
+    vi.useFakeTimers();
+    try {
+      const { next } = setUp(() => ({ result: Buffer.from('{"n":2.0}') }));
+      const edits = next(result);
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(await edits).toBe(expected);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+test('questions are asked as they are written, each under an id of its own', async () => {
+  const { asked, next } = setUp();
+  await next(`{"inputRequests":{${form('a')},"r":{"method":"roots/list"}}}`);
+  await next(`{"inputRequests":{${form('a')}}}`);
+  expect(asked.map(({ id, method, params }) => [id, method, params])).toEqual([
+    ['eragate:1', 'elicitation/create', { message: 'é', n: 1 }],
+    ['eragate:2', 'roots/list', undefined],
+    ['eragate:3', 'elicitation/create', { message: 'é', n: 1 }],
+  ]);
+});
+
+test.each<[string, string, string | undefined]>([
+  ['elicitation/create', 'inputResponses={"a":{"action":"cancel"}} requestState=', undefined],
+  ['roots/list', 'inputResponses={"a":{"roots":[]}} requestState=', undefined],
+  ['sampling/createMessage', '', 'the client answered sampling/createMessage with an error: no'],
+])('an error for %s becomes %s', async (method, expected, failure) => {
+  const { next } = setUp(() => ({ error: Buffer.from('{"code":-1,"message":"no"}') }));
+  const edits = next(`{"inputRequests":{"a":{"method":"${method}","params":{}}}}`);
+  if (failure === undefined) expect(await edits).toBe(expected);
+  else await expect(edits).rejects.toThrow(failure);
+});
+
+test.each([
+  ['{}', 'asked for nothing'],
+  ['{"inputRequests":{}}', 'asked for nothing'],
+  ['{"requestState":7}', 'asked for nothing'],
+  ['{"inputRequests":[]}', 'are not an object'],
+  ['{"inputRequests":null,"requestState":"s"}', 'are not an object'],
+  ['{"inputRequests":{"a":null}}', 'input request a has no method'],
+  ['{"inputRequests":{"a":{"method":7}}}', 'input request a has no method'],
+  ['{"inputRequests":{"a":{"method":"elicitation/create","params":[]}}}', 'params'],
+  ['{"inputRequests":{"a":{"method":"ping"}}}', 'ping, which is no question'],
+])('the result %s ends the rounds: %s', async (result, message) => {
+  const { asked, next } = setUp();
+  const failure = await next(result).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(InputFailed);
+  expect((failure as InputFailed).message).toContain(message);
+  expect((failure as InputFailed).toExchangeError().outcome).toMatchObject({
+    code: -32603,
+    message: expect.stringContaining('Cannot request input: '),
+  });
+  expect(asked).toEqual([]);
+});
+
+test('a question that cannot be asked ends the rounds; a fault does so as itself', async () => {
+  const refused = setUp(() => new QuestionRefused('the client has no stream'));
+  await expect(refused.next(`{"inputRequests":{${form('a')}}}`)).rejects.toThrow(
+    'elicitation/create could not be asked: the client has no stream',
+  );
+  const broken = setUp(() => new TypeError('a fault'));
+  await expect(broken.next(`{"inputRequests":{${form('a')}}}`)).rejects.toThrow(TypeError);
+});
+
+test('there are so many rounds and no more', async () => {
+  const { next } = setUp(undefined, 2);
+  await next(`{"inputRequests":{${form('a')}}}`);
+  await next(`{"inputRequests":{${form('a')}}}`);
+  await expect(next(`{"inputRequests":{${form('a')}}}`)).rejects.toThrow('more than 2 rounds of questions');
+});
+
+describe('pauses', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** How long a round takes before it asks, or goes on. */
+  async function pauseOf(work: () => Promise<unknown>): Promise<number> {
+    const startedAt = performance.now();
+    let tookMs = -1;
+    void work().then(() => {
+      tookMs = performance.now() - startedAt;
+    });
+    await vi.advanceTimersByTimeAsync(10_000);
+    return tookMs;
+  }
+
+  test('before rounds without a question they double, up to five seconds', async () => {
+    const { next } = setUp();
+    const pauses = [];
+    for (let n = 0; n < 7; n++) pauses.push(await pauseOf(() => next('{"requestState":"s"}')));
+    expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]);
+  });
+
+  const page = (url: string): string =>
+    `{"inputRequests":{"p":{"method":"elicitation/create","params":{"mode":"url","url":"${url}"}}}}`;
+
+  test('a page that comes again waits longer each time, another one not at all', async () => {
+    const { next } = setUp();
+    const pauses = [];
+    for (const url of ['a', 'a', 'a', 'b', 'b']) pauses.push(await pauseOf(() => next(page(url))));
+    expect(pauses).toEqual([0, 1_000, 2_000, 0, 4_000]);
+  });
+
+  test('one that is broken off leaves no timer', async () => {
+    const { next, cancel } = setUp();
+    const edits = next('{"requestState":"s"}');
+    edits.catch(() => {});
+    expect(vi.getTimerCount()).toBe(1);
+    cancel();
+    await expect(edits).rejects.toThrow('enough');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

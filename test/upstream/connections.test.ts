@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type Connection, Connections } from '../../src/upstream/connections.js';
+
+let server: Server;
+let sockets: Set<Socket>;
+let connections: Connections;
+
+beforeEach(async () => {
+  server = createServer((_req, res) => res.end('ok'));
+  sockets = new Set();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  connections = new Connections(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 1_000);
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await connections.destroy();
+  server.close();
+});
+
+async function ask({ client }: Connection): Promise<void> {
+  const { body } = await client.request({ method: 'GET', path: '/' });
+  await body.dump();
+}
+
+async function askOnce(): Promise<Connection> {
+  const connection = connections.take();
+  await ask(connection);
+  connections.giveBack(connection);
+  return connection;
+}
+
+test('requests in turn share one connection, whatever else is in use', async () => {
+  const inUse = Array.from({ length: 50 }, () => connections.take());
+  const first = await askOnce();
+  expect(inUse).not.toContain(first);
+  expect(await askOnce()).toBe(first);
+  expect(sockets.size).toBe(1);
+});
+
+test('the connection that was used last is the next to be used', async () => {
+  const [older, newer] = [connections.take(), connections.take()];
+  await Promise.all([ask(older), ask(newer)]);
+  connections.giveBack(older);
+  connections.giveBack(newer);
+  expect(connections.take()).toBe(newer);
+  expect(connections.take()).toBe(older);
+});
+
+test('once one was found dead, none that waited beside it is used, and none that comes back later', async () => {
+  const [waiting, busy, dead] = [connections.take(), connections.take(), connections.take()];
+  await Promise.all([ask(waiting), ask(busy)]);
+  connections.giveBack(waiting);
+  connections.discard(dead);
+  connections.retire(dead);
+  connections.giveBack(busy);
+  const next = connections.take();
+  expect([waiting, busy, dead]).not.toContain(next);
+  connections.giveBack(next);
+  // What another one of the same time tells is no news.
+  connections.retire(dead);
+  expect(connections.take()).toBe(next);
+  await vi.waitFor(() => expect(sockets.size).toBe(0));
+});
+
+test('connections of a busy hour are let go afterwards', () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const many = Array.from({ length: 100 }, () => connections.take());
+  for (const connection of many) connections.giveBack(connection);
+  vi.advanceTimersByTime(60_000);
+  for (let i = 0; i < 100; i++) connections.giveBack(connections.take());
+  const left = new Set(Array.from({ length: 100 }, () => connections.take()));
+  expect(many.filter((connection) => left.has(connection))).toHaveLength(1);
+});
