@@ -5,27 +5,38 @@ import { expect, test } from 'vitest';
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
-/**
- * What the files of a folder may import of the others; `eras` is what the two eras share. A folder that is not listed
- * puts the parts together, and may know all of them.
- */
+/** What the files of a room may import of the others. A folder that is not listed puts the parts together. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   jsonrpc: [],
   config: [],
   exchange: ['jsonrpc'],
-  transports: ['jsonrpc', 'exchange'],
-  'transports/http-sse': ['jsonrpc', 'exchange', 'transports'],
-  'eras/modern': ['jsonrpc', 'exchange', 'transports', 'eras'],
-  'eras/legacy': ['jsonrpc', 'exchange', 'transports', 'eras'],
-  authorization: ['jsonrpc', 'transports'],
+  downstream: ['jsonrpc', 'exchange'],
+  upstream: ['jsonrpc', 'exchange'],
+  'eras/legacy/wire': ['jsonrpc', 'exchange'],
+  'eras/legacy/client': ['jsonrpc', 'exchange', 'downstream', 'eras', 'eras/legacy/wire'],
+  'eras/legacy/backend': ['jsonrpc', 'exchange', 'upstream', 'eras', 'eras/legacy/wire'],
+  'eras/modern/wire': ['jsonrpc', 'exchange'],
+  'eras/modern/client': [
+    'jsonrpc',
+    'exchange',
+    'downstream',
+    'eras',
+    'eras/modern/wire',
+    'eras/modern/backend',
+  ],
+  'eras/modern/backend': ['jsonrpc', 'exchange', 'upstream', 'eras', 'eras/modern/wire'],
+  authorization: ['jsonrpc', 'upstream'],
   telemetry: ['jsonrpc', 'exchange'],
-  http: ['jsonrpc', 'exchange', 'transports', 'eras', 'authorization'],
+  http: ['jsonrpc', 'exchange', 'downstream', 'upstream', 'eras', 'authorization'],
 };
 
-/** The folder of a file below `src`, an era being one of its own. */
+/** The room of a file below `src`: its folder, and within an era one of the three sides. */
 function folderOf(file: string): string {
-  const [first = '', second = '', third] = file.split('/');
-  return third === undefined ? first : `${first}/${second}`;
+  return file
+    .split('/')
+    .slice(0, file.startsWith('eras/') ? 3 : 1)
+    .filter((part) => !part.endsWith('.ts') && !part.endsWith('.js'))
+    .join('/');
 }
 
 function imports(file: string): string[] {

@@ -24,7 +24,7 @@ export class ReplayStream {
   /** When it is to be forgotten, on the monotonic clock. */
   forgetAt = Number.POSITIVE_INFINITY;
   /** The gateway itself ended the connection of its reader, who is on the way back. */
-  letGo = false;
+  detach = false;
   /** Events up to this one are not kept any longer. */
   lostUpTo = 0;
   /** Not kept beyond its end: the response and the socket hang on it. */
@@ -59,7 +59,7 @@ export class ReplayStream {
 
   /** Somebody is on the way back for an answer. */
   get awaited(): boolean {
-    return this.letGo && !this.#lasting;
+    return this.detach && !this.#lasting;
   }
 
   /** Nothing more will come. */
@@ -123,12 +123,12 @@ export class ReplayStream {
 
   /**
    * The client's connection broke.
-   * @param letGo or was ended, for it to come back
+   * @param detach or was ended, for it to come back
    * @returns whether it is waited for
    */
-  leave(letGo = false): boolean {
+  leave(detach = false): boolean {
     if (this.#forgotten) return false;
-    this.letGo = letGo;
+    this.detach = detach;
     this.#lastRead = this.#last;
     this.#unreadBytes = 0;
     this.#room.leave(this);
@@ -143,7 +143,7 @@ export class ReplayStream {
 
   /** The client came back for what there was. */
   fetched(): void {
-    this.letGo = false;
+    this.detach = false;
     this.#room.back();
   }
 

@@ -57,7 +57,7 @@ export class SessionReplay {
   keep(stream: ReplayStream, seq: number, text: Rope): void {
     const bytes = text.byteLength + OVERHEAD_BYTES;
     // Whoever was sent away is not to lose by it what would have reached it otherwise.
-    const ofShare = !stream.letGo || bytes <= this.#room.sessionBytes;
+    const ofShare = !stream.detach || bytes <= this.#room.sessionBytes;
     const taken = ofShare ? this.#takeRoom(bytes) : this.#room.take(bytes);
     // To make room for it the stream itself may have had to go.
     if (taken && !stream.forgotten) {
@@ -122,6 +122,6 @@ export class SessionReplay {
 }
 
 /** Nobody is known to want anything of it. */
-function isSpare({ finished, letGo }: ReplayStream): boolean {
-  return finished && !letGo;
+function isSpare({ finished, detach }: ReplayStream): boolean {
+  return finished && !detach;
 }

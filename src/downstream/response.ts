@@ -57,7 +57,7 @@ export class Answer implements Ticking {
   #recorder: Recorder | undefined;
   /** How long one connection is held, in milliseconds, and until when. */
   #holdMs = Number.POSITIVE_INFINITY;
-  #letGoAt = Number.POSITIVE_INFINITY;
+  #detachedAt = Number.POSITIVE_INFINITY;
   #challengeOf: ((header: string) => string) | undefined;
   #record: ReplayStream | undefined;
   /** Writers that wait for the client to come back. */
@@ -106,7 +106,7 @@ export class Answer implements Ticking {
 
   /** Whether it is {@link Answer.away} without having been sent away, so that nobody knows whether it will come back. */
   get lost(): boolean {
-    return this.away && this.#record?.letGo !== true;
+    return this.away && this.#record?.detach !== true;
   }
 
   /**
@@ -147,7 +147,7 @@ export class Answer implements Ticking {
 
   tick(now: number): void {
     // What a slow reader has not got yet goes first.
-    if (now >= this.#letGoAt && !this.#res.writableNeedDrain) this.letGo();
+    if (now >= this.#detachedAt && !this.#res.writableNeedDrain) this.detach();
     if (this.away || now - this.#lastWriteAt < this.#options.keepAliveMs) return;
     this.#open();
     this.#lastWriteAt = now;
@@ -289,7 +289,7 @@ export class Answer implements Ticking {
    * Ends the connection in the middle of a stream that the client was told how to take up: its server did so with its own,
    * or it has been held long enough (basic/transports, "Sending Messages to the Server").
    */
-  letGo(): void {
+  detach(): void {
     if (this.#recorder === undefined || !this.#events || this.#state === 'done' || this.away) return;
     this.#open();
     if (this.#record?.mayBeLeft !== true) return;
@@ -365,15 +365,15 @@ export class Answer implements Ticking {
   }
 
   #hold(): void {
-    if (this.#holdMs < Number.POSITIVE_INFINITY) this.#letGoAt = performance.now() + this.#holdMs;
+    if (this.#holdMs < Number.POSITIVE_INFINITY) this.#detachedAt = performance.now() + this.#holdMs;
   }
 
   readonly #closed = (): void => this.#break(false);
 
-  /** @param letGo whether it is the gateway that ends the connection */
-  #break(letGo: boolean): void {
+  /** @param detach whether it is the gateway that ends the connection */
+  #break(detach: boolean): void {
     if (this.#state === 'done') return;
-    if (this.#state === 'stream' && this.#record?.leave(letGo)) {
+    if (this.#state === 'stream' && this.#record?.leave(detach)) {
       this.#state = 'away';
       this.#options.ticker.remove(this);
     } else this.#leave();

@@ -9,7 +9,7 @@ const PAUSE_MS = 5_000;
  * Spares callers the wait for a backend that lets everybody wait in vain. After a few of them the others are told at
  * once what those were told in the end; now and then one tries again, and whatever comes quickly ends it.
  */
-export class Patience {
+export class CircuitBreaker {
   readonly #slowMs: number;
   readonly #pauseMs: number;
   #inVain = 0;

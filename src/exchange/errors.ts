@@ -24,20 +24,20 @@ export class ExchangeError extends Error {
 }
 
 /** The client cannot be asked: it did not declare the capability, has no stream, or has gone. */
-export class QuestionRefused extends Error {
+export class ServerRequestRefused extends Error {
   readonly code: number;
   constructor(message: string, code: number = CODE.methodNotFound) {
     super(message);
-    this.name = 'QuestionRefused';
+    this.name = 'ServerRequestRefused';
     this.code = code;
   }
 }
 
 /** The server took its question back: it waits for no answer, and is to get none (basic/utilities/cancellation). */
-export class QuestionWithdrawn extends Error {
+export class ServerRequestWithdrawn extends Error {
   constructor() {
     super('the server took the question back');
-    this.name = 'QuestionWithdrawn';
+    this.name = 'ServerRequestWithdrawn';
   }
 }
 

@@ -1,7 +1,7 @@
 import type { JsonNode, RequestId } from '../jsonrpc/index.js';
 import type { TaskKeeper } from './tasks.js';
-import type { Answer, Caller, Channel, ForwardedHeaders, Question, ServerMessage } from './types.js';
-import { type Bagged, NOWHERE } from './unordered-set.js';
+import type { Answer, Caller, Channel, ForwardedHeaders, ServerMessage, ServerRequest } from './types.js';
+import { NOWHERE, type UnorderedSetItem } from './unordered-set.js';
 
 /** The params of a client's request where they stand in its body, with the era's own `_meta` keys named. */
 export interface Params {
@@ -47,7 +47,7 @@ export interface ExchangeNotes {
  * One client request in flight, with traffic in both directions while it lasts. The inbound side makes it and ends
  * it; the outbound side carries it out and is told through {@link Exchange.onCancel} when nobody waits any longer.
  */
-export class Exchange implements Bagged {
+export class Exchange implements UnorderedSetItem {
   place = NOWHERE;
   readonly request: ExchangeRequest;
   /** With the credentials of the latest that came of the client: they are renewed while it is asked. */
@@ -67,7 +67,7 @@ export class Exchange implements Bagged {
   /** JSON text of the progress token under which the client follows the call now. */
   progressToken: string | undefined;
   /** It is carried out on another side of the backend than that which serves the client's session. */
-  visiting = false;
+  viaOtherEra = false;
   /** The client takes the handle of a task in place of the result, and whoever keeps its tasks. */
   taskKeeper: TaskKeeper | undefined;
   /** Told when the client is asked something, so that what comes of the request is for it alone. */
@@ -111,13 +111,13 @@ export class Exchange implements Bagged {
     return this.#cancelReason === undefined && this.#channel.reachable !== false;
   }
 
-  /** See {@link Channel.letGo}. */
-  letGo(): void {
-    this.#channel.letGo?.();
+  /** See {@link Channel.detach}. */
+  detach(): void {
+    this.#channel.detach?.();
   }
 
   /** See {@link Channel.ask}. */
-  ask(question: Question): Promise<Answer> {
+  ask(question: ServerRequest): Promise<Answer> {
     this.onAsk?.();
     return this.#channel.ask(question).then((answer) => {
       if (answer.forwarded !== undefined) this.renew(answer.forwarded);

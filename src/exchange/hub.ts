@@ -234,7 +234,7 @@ export class Hub {
     try {
       this.#honoured = await this.#upstream.apply(wanted);
     } catch (error) {
-      if (error instanceof WrongEra) this.#letGo();
+      if (error instanceof WrongEra) this.#detach();
       if (this.#down) this.#tryLater();
       throw error;
     }
@@ -282,7 +282,7 @@ export class Hub {
   }
 
   /** The backend will not be heard of on this way any more: whoever asks again is shown another. */
-  #letGo(): void {
+  #detach(): void {
     for (const entry of this.#entries) {
       if (isEmpty(entry.honoured)) continue;
       entry.honoured = NO_CHANGES;

@@ -16,15 +16,15 @@ export type PendingEdits = Map<string, Rope | string | undefined>;
 
 /**
  * A result on its way to the client: the bytes that the backend wrote and what is to be changed in them.
- * `dress` says whose era's members it wears: results of the caller's own era are passed on as they are, all others
- * come undressed (`none`) and get the caller's dress from the inbound side.
+ * `form` says whose era's members it wears: results of the caller's own era are passed on as they are, all others
+ * come in the neutral form (`none`) and get the caller's form from the inbound side.
  */
 export interface ResultOutcome {
   readonly type: 'result';
   readonly bytes: Buffer;
   readonly node: JsonNode;
   readonly edits: PendingEdits;
-  readonly dress: EraName | 'none';
+  readonly form: EraName | 'neutral';
   /** JSON text of the backend's Implementation object. */
   readonly serverInfo: string | undefined;
   /** The id in the message around the result, which may be sent as it is where the id is right and nothing changes. */
@@ -50,7 +50,7 @@ export type ErrorOrigin = 'backend' | 'gateway';
 export interface ErrorOutcome {
   readonly type: 'error';
   readonly origin: ErrorOrigin;
-  readonly dress: EraName | 'none';
+  readonly form: EraName | 'neutral';
   readonly code: number;
   readonly message: string;
   /** JSON text of `data`. */
@@ -81,7 +81,7 @@ export function pendingMember(
 
 /** A result that the gateway makes itself: `text` is the JSON text of the result object. */
 export function ownResult(bytes: Buffer, node: JsonNode, serverInfo?: string): ResultOutcome {
-  return { type: 'result', bytes, node, edits: new Map(), dress: 'none', serverInfo, frameId: undefined };
+  return { type: 'result', bytes, node, edits: new Map(), form: 'neutral', serverInfo, frameId: undefined };
 }
 
 export interface ErrorFields {
@@ -97,7 +97,7 @@ export function ownError(fields: ErrorFields): ErrorOutcome {
   return {
     type: 'error',
     origin: 'gateway',
-    dress: 'none',
+    form: 'neutral',
     code: fields.code,
     message: fields.message,
     data: fields.data,
@@ -109,14 +109,14 @@ export function ownError(fields: ErrorFields): ErrorOutcome {
 
 /**
  * An error that a backend answered with.
- * @param dress the era of the backend, where the caller is of the same one
+ * @param form the era of the backend, where the caller is of the same one
  */
-export function backendError(frame: ErrorFrame, status: number, dress: ErrorOutcome['dress']): ErrorOutcome {
+export function backendError(frame: ErrorFrame, status: number, form: ErrorOutcome['form']): ErrorOutcome {
   const { bytes, error, code, message, data } = frame;
   return {
     type: 'error',
     origin: 'backend',
-    dress,
+    form,
     code,
     message,
     data: data === undefined ? undefined : textOf(bytes, data),

@@ -189,7 +189,7 @@ export class ResultCache {
     const place = freshness.shared ? (key.shared ?? key.own) : key.own;
     this.#entries.set(place, { outcome: keptOutcome, kept, method, uri: name });
     // What a backend has just said to a client of its own era goes out as it said it, its hints included.
-    return outcome.dress === 'none' ? keptOutcome : { ...outcome, edits: new Map(outcome.edits) };
+    return outcome.form === 'neutral' ? keptOutcome : { ...outcome, edits: new Map(outcome.edits) };
   }
 }
 

@@ -1,7 +1,7 @@
-import { Bag, type Bagged } from './unordered-set.js';
+import { UnorderedSet, type UnorderedSetItem } from './unordered-set.js';
 
 /** Something that wants to be looked at now and then: a deadline, a quiet stream. */
-export interface Ticking extends Bagged {
+export interface Ticking extends UnorderedSetItem {
   /** @param now milliseconds of the monotonic clock (`performance.now()`) */
   tick(now: number): void;
 }
@@ -12,7 +12,7 @@ export interface Ticking extends Bagged {
  */
 export class Ticker {
   readonly everyMs: number;
-  readonly #waiting = new Bag<Ticking>();
+  readonly #waiting = new UnorderedSet<Ticking>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(everyMs = 250) {

@@ -75,13 +75,13 @@ export interface ServerMessage {
 }
 
 /** A server's request to the client, under the server's own id. */
-export interface Question extends ServerMessage {
+export interface ServerRequest extends ServerMessage {
   readonly id: RequestId;
   /** In the neutral form, and outside any request: the name under which the client knows the task that wants to know. */
   readonly task?: string;
 }
 
-/** The client's answer to a {@link Question}: the JSON text of `result`, or of `error`. */
+/** The client's answer to a {@link ServerRequest}: the JSON text of `result`, or of `error`. */
 export type Answer = ({ readonly result: Buffer } | { readonly error: Buffer }) & {
   /** What it came with, where that may be other credentials than those of the request. */
   readonly forwarded?: ForwardedHeaders;
@@ -99,12 +99,12 @@ export interface Channel {
   /** False while the client has lost the connection by which it would hear of a question. */
   readonly reachable?: boolean;
   /** Lets the client's connection go, where it knows how to come back for the rest of the stream. */
-  letGo?(): void;
+  detach?(): void;
   /**
    * Puts a question to the client and waits for the answer.
-   * @throws QuestionRefused when the client cannot be asked this.
+   * @throws ServerRequestRefused when the client cannot be asked this.
    */
-  ask(question: Question): Promise<Answer>;
+  ask(question: ServerRequest): Promise<Answer>;
 }
 
 /** A session with a backend that outlives the process that opened it. */
@@ -121,7 +121,7 @@ export interface SealedBackendSession {
  */
 export interface ClientSession {
   readonly channel: Channel;
-  affinity: BackendAffinity | undefined;
+  binding: SessionBinding | undefined;
   /** The backend's session from the sealed token, for the outbound side that serves the session first. */
   readonly backendSession: SealedBackendSession | undefined;
   /** Whether the client holds a stream open for messages outside any request. */
@@ -129,7 +129,7 @@ export interface ClientSession {
 }
 
 /** What an outbound side keeps for one client session. */
-export interface BackendAffinity {
+export interface SessionBinding {
   readonly backendSession: SealedBackendSession | undefined;
   /** The client opened or closed its stream for messages outside any request. */
   listen(open: boolean): void;

@@ -1,5 +1,5 @@
-/** What can be in a {@link Bag}: it keeps its own place there, and so is in one bag at a time. */
-export interface Bagged {
+/** What can be in a {@link UnorderedSet}: it keeps its own place there, and so is in one bag at a time. */
+export interface UnorderedSetItem {
   /** {@link NOWHERE} while it is in no bag. To be written by the bag alone. */
   place: number;
 }
@@ -12,7 +12,7 @@ export const NOWHERE = -1;
  * old one is full of what was deleted, and the old ones lead to the new ones. That alone made each request outlive
  * itself, and the collector the largest single cost of the gateway.
  */
-export class Bag<T extends Bagged> {
+export class UnorderedSet<T extends UnorderedSetItem> {
   readonly #items: T[] = [];
 
   get size(): number {

@@ -205,7 +205,7 @@ export class Backend {
   }
 
   /**
-   * Questions are best put on the backend's own legacy side, if it has one that can ask: those to a legacy client, and
+   * JoinedServerRequests are best put on the backend's own legacy side, if it has one that can ask: those to a legacy client, and
    * those that its modern side cannot put.
    */
   async #tryLegacyLeg(caller: Caller): Promise<Outbound> {
@@ -217,8 +217,8 @@ export class Backend {
       const { sessions } = await legacy.describe(caller);
       this.#legacyLeg = sessions ? 'sessions' : 'cannot-ask';
       if (sessions) return legacy;
-      await session?.affinity?.end();
-      if (session !== undefined) session.affinity = undefined;
+      await session?.binding?.end();
+      if (session !== undefined) session.binding = undefined;
     } catch (error) {
       if (error instanceof WrongEra) this.#legacyLeg = 'none';
       else if (!isFailure(error)) throw error;

@@ -18,7 +18,7 @@ const GRACE_MS = 250;
  * Compatibility"), and whatever they do but to answer as a modern one means that they are of the legacy era.
  */
 export async function findEra(options: FindEraOptions): Promise<ProbeAnswer> {
-  const transport = options.transport.sibling?.();
+  const transport = options.transport.probeTransport?.();
   if (transport === undefined) return await probe(options);
   try {
     const { timeoutMs, startMs } = options;

@@ -11,7 +11,7 @@ import type { ResultCache } from '../exchange/result-cache.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import type { Caller, EraName } from '../exchange/types.js';
-import { Bag, NOWHERE } from '../exchange/unordered-set.js';
+import { NOWHERE, UnorderedSet } from '../exchange/unordered-set.js';
 import type { Backend } from './backend.js';
 import { Listeners } from './listeners.js';
 
@@ -52,7 +52,7 @@ export class Route implements RouteService, Ticking {
   place = NOWHERE;
   readonly path: string;
   readonly #options: RouteOptions;
-  readonly #inFlight = new Bag<Exchange>();
+  readonly #inFlight = new UnorderedSet<Exchange>();
   readonly #descriptions = new LRUCache<string, KnownDescription>({ max: REMEMBERED_DESCRIPTIONS });
   readonly #listeners: Listeners;
   #onIdle: (() => void) | undefined;
@@ -99,7 +99,7 @@ export class Route implements RouteService, Ticking {
         return await begin(outbound, exchange, work);
       } catch (error) {
         const other = await this.#otherSide(outbound, doubts, error, exchange.caller, exchange.request);
-        exchange.visiting = error instanceof OtherSide;
+        exchange.viaOtherEra = error instanceof OtherSide;
         return await begin(other, exchange, work);
       }
     } catch (error) {

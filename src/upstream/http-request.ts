@@ -1,13 +1,13 @@
 import type { Dispatcher } from 'undici';
 import type { Ticking } from '../exchange/ticker.js';
 import { NOWHERE } from '../exchange/unordered-set.js';
-import type { CatchUp } from './backpressure.js';
+import type { Backpressure } from './backpressure.js';
 import { type BodyOwner, type BodyReader, openBody } from './body-reader.js';
 import type { Connection } from './connections.js';
 import { TransportError, type TransportFailure, transportErrorFrom } from './errors.js';
 import type { HttpTarget } from './http-target.js';
 import { type ResponseHeaders, readHeaders } from './response-headers.js';
-import type { AnswerSink, Transmission } from './transport.js';
+import type { AnswerSink, UpstreamRequest } from './transport.js';
 
 const MAX_REDIRECTS = 3;
 
@@ -15,7 +15,7 @@ const MAX_REDIRECTS = 3;
  * One request on the wire. It takes undici's events in the older of the two forms, which undici 7 has inside: the newer
  * one costs an object with every header, and a layer in between, for each answer.
  */
-export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmission, Ticking {
+export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwner, UpstreamRequest, Ticking {
   place = NOWHERE;
   readonly #target: HttpTarget;
   readonly #request: Dispatcher.DispatchOptions;
@@ -76,11 +76,11 @@ export class Transfer implements Dispatcher.DispatchHandler, BodyOwner, Transmis
     this.#abort?.(new TransportError('aborted', 'aborted'));
   }
 
-  waitFor(catchUp: CatchUp | undefined): void {
-    if (catchUp === undefined || this.#ended || this.#held) return;
+  waitFor(backpressure: Backpressure | undefined): void {
+    if (backpressure === undefined || this.#ended || this.#held) return;
     this.#held = true;
     this.#reader?.hold(true);
-    catchUp(() => this.#resume());
+    backpressure(() => this.#resume());
   }
 
   tick(now: number): void {

@@ -14,10 +14,10 @@ import {
   textOf,
   toValidUtf8,
 } from '../jsonrpc/index.js';
-import type { CatchUp } from './backpressure.js';
+import type { Backpressure } from './backpressure.js';
 import { TransportError } from './errors.js';
 import type { ResponseHeaders } from './response-headers.js';
-import type { AnswerSink, Transmission, Transport } from './transport.js';
+import type { AnswerSink, Transport, UpstreamRequest } from './transport.js';
 
 /** How one JSON-RPC request over HTTP ended. */
 export type RpcReply =
@@ -43,7 +43,7 @@ export type RpcReply =
 
 export interface RpcListener {
   /** @returns how to wait for a reader that lags behind */
-  onNotification(frame: NotificationFrame): CatchUp | undefined;
+  onNotification(frame: NotificationFrame): Backpressure | undefined;
   onRequest(frame: RequestFrame): void;
   /** The request has its reply; told before the promise of it resolves. */
   onReply?(reply: RpcReply): void;
@@ -78,7 +78,7 @@ export class RpcCall implements AnswerSink, Ticking {
   #settle!: (reply: RpcReply) => void;
   #settled = false;
   #transport: Transport | undefined;
-  #transfer: Transmission | undefined;
+  #upstreamRequest: UpstreamRequest | undefined;
   /** Of a POST, while it may be sent again. */
   #headers: readonly string[] | undefined;
   #body: Rope | undefined;
@@ -109,14 +109,14 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#headers = headers;
     this.#body = body;
     this.#safe = safe;
-    this.#transfer = transport.send('POST', headers, body, this);
+    this.#upstreamRequest = transport.send('POST', headers, body, this);
     return this;
   }
 
   /** Takes up the answer stream of an earlier request again. */
   resumeBy(transport: Transport, headers: readonly string[]): this {
     this.#transport = transport;
-    this.#transfer = transport.send('GET', headers, undefined, this);
+    this.#upstreamRequest = transport.send('GET', headers, undefined, this);
     return this;
   }
 
@@ -126,7 +126,7 @@ export class RpcCall implements AnswerSink, Ticking {
 
   /** Ends the request from this side; `reply` becomes `failed` with `aborted`. */
   abort(reason: string): void {
-    this.#transfer?.abort();
+    this.#upstreamRequest?.abort();
     this.#end({ kind: 'failed', error: new TransportError('aborted', reason) });
     this.#ticker.remove(this);
   }
@@ -134,7 +134,7 @@ export class RpcCall implements AnswerSink, Ticking {
   tick(now: number): void {
     if (now < this.#lingerUntil) return;
     this.#ticker.remove(this);
-    this.#transfer?.abort();
+    this.#upstreamRequest?.abort();
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
@@ -179,7 +179,7 @@ export class RpcCall implements AnswerSink, Ticking {
       lastEventId: undefined,
       retryMs: undefined,
     });
-    this.#transfer?.abort();
+    this.#upstreamRequest?.abort();
   }
 
   onEnd(text: string): void {
@@ -214,7 +214,7 @@ export class RpcCall implements AnswerSink, Ticking {
     const headers = this.#headers;
     this.#headers = undefined;
     if (headers !== undefined && !this.#settled && mayResend(error, this.#safe)) {
-      this.#transfer = this.#transport?.send('POST', headers, this.#body, this);
+      this.#upstreamRequest = this.#transport?.send('POST', headers, this.#body, this);
     } else if (error.failure === 'broken' && this.#lastEventId !== undefined) this.#endUnanswered('', true);
     else this.#end({ kind: 'failed', error });
   }
@@ -230,7 +230,7 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 
   #take(frame: Frame): void {
-    if (frame.type === 'notification') this.#transfer?.waitFor(this.#listener.onNotification(frame));
+    if (frame.type === 'notification') this.#upstreamRequest?.waitFor(this.#listener.onNotification(frame));
     else if (frame.type === 'request') this.#listener.onRequest(frame);
     else if (!this.#settled && this.#isMine(frame)) {
       this.take(frame);

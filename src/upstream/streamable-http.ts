@@ -1,7 +1,7 @@
 import type { Rope } from '../jsonrpc/index.js';
 import { Connections } from './connections.js';
 import { withFixed } from './fixed-headers.js';
-import { Transfer } from './http-request.js';
+import { HttpUpstreamRequest } from './http-request.js';
 import type { HttpLimits, HttpTarget } from './http-target.js';
 import type { AnswerSink, Transport } from './transport.js';
 
@@ -62,15 +62,15 @@ export class StreamableHttpTransport implements Transport, HttpTarget {
     headers: readonly string[],
     body: Rope | undefined,
     sink: AnswerSink,
-  ): Transfer {
+  ): HttpUpstreamRequest {
     const large = body !== undefined && body.byteLength > SINGLE_BUFFER_UP_TO;
     let all = withFixed(headers, this.#headers);
     if (large) all = all.concat('content-length', String(body.byteLength));
     if (this.#streamFirst) all = streamFirst(all);
     const outgoing = body === undefined ? null : large ? body.pieces : body.toBuffer();
-    const transfer = new Transfer(this, method, all, outgoing, sink);
-    transfer.start();
-    return transfer;
+    const upstreamRequest = new HttpUpstreamRequest(this, method, all, outgoing, sink);
+    upstreamRequest.start();
+    return upstreamRequest;
   }
 
   /**

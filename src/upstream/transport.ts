@@ -1,5 +1,5 @@
 import type { Rope } from '../jsonrpc/index.js';
-import type { CatchUp } from './backpressure.js';
+import type { Backpressure } from './backpressure.js';
 import type { MessageSink } from './body-reader.js';
 import type { TransportError } from './errors.js';
 import type { ResponseHeaders } from './response-headers.js';
@@ -14,11 +14,11 @@ export interface AnswerSink extends MessageSink {
 }
 
 /** One request on its way, and its answer. */
-export interface Transmission {
+export interface UpstreamRequest {
   /** Ends it without a further call to the sink. */
   abort(): void;
   /** Stops reading while whoever the last message was for lags behind. */
-  waitFor(catchUp: CatchUp | undefined): void;
+  waitFor(backpressure: Backpressure | undefined): void;
 }
 
 /**
@@ -41,7 +41,7 @@ export interface Transport {
     headers: readonly string[],
     body: Rope | undefined,
     sink: AnswerSink,
-  ): Transmission;
+  ): UpstreamRequest;
   /** A session is given up without a DELETE, since the backend does not know it any more. */
   abandon?(sessionId: string): void;
   /** The backend did what it should not, and the gateway puts up with it; in words that go with its name. */
@@ -50,7 +50,7 @@ export interface Transport {
    * A transport to try something out over that the backend may not survive; to be closed after that. Left out where
    * nothing can happen to the backend.
    */
-  sibling?(): Transport;
+  probeTransport?(): Transport;
   /** Ends every connection, also those in use. */
   close(): Promise<void>;
 }

@@ -118,21 +118,21 @@ const large = (bytes: number) => message('x'.repeat(bytes));
 describe('a stream whose reader was let go', () => {
   test('keeps what is more than the share of a session, in the room of all, and for the same time', () => {
     const { begin, session, room } = setUp(80_000);
-    const [broken, letGo] = [begin(), begin()];
+    const [broken, detach] = [begin(), begin()];
     broken.leave();
-    letGo.leave(true);
-    for (const stream of [broken, letGo]) {
+    detach.leave(true);
+    for (const stream of [broken, detach]) {
       stream.event(large(30_000));
       stream.finish();
     }
-    expect([broken.has(0), letGo.has(0)]).toEqual([false, true]);
+    expect([broken.has(0), detach.has(0)]).toEqual([false, true]);
     expect(room.bytes).toBeGreaterThan(30_000);
     // It does not make the events of others go.
     const other = begin();
     for (let i = 0; i < 4; i += 1) other.event(large(1_000));
-    expect([other.has(0), letGo.has(0)]).toEqual([true, true]);
+    expect([other.has(0), detach.has(0)]).toEqual([true, true]);
     vi.advanceTimersByTime(KEEP_MS + 500);
-    expect(session.find(letGo.key)).toBeUndefined();
+    expect(session.find(detach.key)).toBeUndefined();
     session.close();
     expect(room.bytes).toBe(0);
   });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Patience } from '../../src/exchange/circuit-breaker.js';
+import { CircuitBreaker } from '../../src/exchange/circuit-breaker.js';
 import { badGateway } from '../../src/exchange/errors.js';
 import { sleep } from '../support/net.js';
 
@@ -8,10 +8,10 @@ const PAUSE_MS = 150;
 
 /** A backend that keeps callers waiting until they give up, answers, or refuses at once. */
 function backend() {
-  const patience = new Patience(LIMIT_MS, PAUSE_MS);
+  const breaker = new CircuitBreaker(LIMIT_MS, PAUSE_MS);
   const state = { mood: 'silent' as 'silent' | 'well' | 'refusing', asked: 0 };
   const ask = () =>
-    patience.wait(async () => {
+    breaker.wait(async () => {
       state.asked += 1;
       if (state.mood === 'silent') {
         await sleep(LIMIT_MS);

@@ -38,7 +38,7 @@ function start() {
   const up = {
     /** What the backend says to a filter. */
     answer: (wanted: ChangeFilter): Promise<ChangeFilter> | ChangeFilter => wanted,
-    letGo: (): Promise<ChangeFilter> | ChangeFilter => NO_CHANGES,
+    detach: (): Promise<ChangeFilter> | ChangeFilter => NO_CHANGES,
     tell: (change: Change) => listener.onChange(change),
     gap: () => listener.onGap(),
     down: () => listener.onDown(),
@@ -52,7 +52,7 @@ function start() {
           pending += 1;
           most = Math.max(most, pending);
           try {
-            return isEmpty(wanted) ? await up.letGo() : await up.answer(wanted);
+            return isEmpty(wanted) ? await up.detach() : await up.answer(wanted);
           } finally {
             pending -= 1;
           }
@@ -313,7 +313,7 @@ describe('a hub', () => {
   test('begins anew for whoever comes while it lets go', async () => {
     const { hub, up, applied, closed } = start();
     let release = () => {};
-    up.letGo = () =>
+    up.detach = () =>
       new Promise((resolve) => {
         release = () => resolve(NO_CHANGES);
       });

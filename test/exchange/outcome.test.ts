@@ -7,19 +7,19 @@ describe('an error of a backend', () => {
   const ERROR = '{"message":"\\u0041","data":{"k":1.0},"code":-31999,"x-vendor":[ ]}';
 
   test('is written as it came where nothing changes', () => {
-    const outcome = backendError(errorFrame(ERROR), 200, 'none');
+    const outcome = backendError(errorFrame(ERROR), 200, 'neutral');
     expect(outcome).toMatchObject({ origin: 'backend', code: -31999, message: 'A', data: '{"k":1.0}' });
     expect(errorObject(outcome).toBuffer().toString()).toBe(ERROR);
     expect(errorObject(outcome, -31999, outcome.data).toBuffer().toString()).toBe(ERROR);
   });
 
   test('keeps what does not change beside a new code, and new data', () => {
-    const outcome = backendError(errorFrame(ERROR), 200, 'none');
+    const outcome = backendError(errorFrame(ERROR), 200, 'neutral');
     expect(errorObject(outcome, -32603).toBuffer().toString()).toBe(ERROR.replace('-31999', '-32603'));
     expect(errorObject(outcome, -31999, '{"uri":"a"}').toBuffer().toString()).toBe(
       ERROR.replace('{"k":1.0}', '{"uri":"a"}'),
     );
-    const bare = backendError(errorFrame('{"code":1,"message":"m"}'), 200, 'none');
+    const bare = backendError(errorFrame('{"code":1,"message":"m"}'), 200, 'neutral');
     expect(errorObject(bare, 2, '[1]').toBuffer().toString()).toBe('{"code":2,"message":"m","data":[1]}');
   });
 
@@ -31,7 +31,7 @@ describe('an error of a backend', () => {
     ['{"code":5,"message":null}', '{"code":5,"message":""}'],
   ])('is made one by the rules of JSON-RPC: %s', (text, expected) => {
     expect(
-      errorObject(backendError(errorFrame(text), 200, 'none'))
+      errorObject(backendError(errorFrame(text), 200, 'neutral'))
         .toBuffer()
         .toString(),
     ).toBe(expected);

@@ -86,17 +86,17 @@ describe('SseDecoder', () => {
   });
 
   it('refuses an event over the limit, in one line, in many lines and before the line ends', () => {
-    const feed = (stream: string, size: number) => {
+    const getStream = (stream: string, size: number) => {
       const decoder = decoderInto([], 100);
       for (let at = 0; at < stream.length; at += size) decoder.push(Buffer.from(stream.slice(at, at + size)));
     };
     for (const size of [1, 50, 1000]) {
-      expect(() => feed(`data: ${'x'.repeat(100)}\n\n`, size)).not.toThrow();
-      expect(() => feed(`data: ${'x'.repeat(101)}\n\n`, size)).toThrow(SseOverflowError);
-      expect(() => feed(`data: ${'x'.repeat(200)}`, size)).toThrow(SseOverflowError);
-      expect(() => feed('data: x\n'.repeat(60), size)).toThrow(SseOverflowError);
-      expect(() => feed('data\n'.repeat(110), size)).toThrow(SseOverflowError);
-      expect(() => feed(`${`data: ${'x'.repeat(90)}\n\n`.repeat(5)}`, size)).not.toThrow();
+      expect(() => getStream(`data: ${'x'.repeat(100)}\n\n`, size)).not.toThrow();
+      expect(() => getStream(`data: ${'x'.repeat(101)}\n\n`, size)).toThrow(SseOverflowError);
+      expect(() => getStream(`data: ${'x'.repeat(200)}`, size)).toThrow(SseOverflowError);
+      expect(() => getStream('data: x\n'.repeat(60), size)).toThrow(SseOverflowError);
+      expect(() => getStream('data\n'.repeat(110), size)).toThrow(SseOverflowError);
+      expect(() => getStream(`${`data: ${'x'.repeat(90)}\n\n`.repeat(5)}`, size)).not.toThrow();
     }
   });
 

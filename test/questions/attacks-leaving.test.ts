@@ -60,11 +60,11 @@ test('a stream whose client left before it began is not kept as the one on which
     await sleep(100);
     leaving.abort();
     await sleep(400);
-    expect(backend.streams.filter((feed) => !feed.stream.closed)).toEqual([]);
+    expect(backend.streams.filter((getStream) => !getStream.stream.closed)).toEqual([]);
     // A stream of a client that is there is taken as ever.
-    const feed = await session.listen({ ...token(2) });
+    const getStream = await session.listen({ ...token(2) });
     await until(() => backend.streams.some((one) => !one.stream.closed), 'the stream of the backend');
-    feed.abort();
+    getStream.abort();
   } finally {
     await gateway.close();
     await backend.close();

@@ -108,7 +108,7 @@ describe('fifty legacy clients on one legacy server', () => {
       await answerTo(sessions[key] as LegacySession, question, accept(`answer ${key}`));
     });
     expect(await results).toEqual(everyAnswer);
-    for (const feed of feeds) feed.abort();
+    for (const getStream of feeds) getStream.abort();
   });
 
   test('twenty calls of one client at once: each answer goes to its own call', async () => {

@@ -32,7 +32,7 @@ async function gatewayTo(start: () => Promise<Peer>): Promise<{ peer: Peer; gate
 
 const paramsOf = (key: number, via: string): Loose => ({
   name: 'ask',
-  arguments: { rounds: [{ q: asking.form(`Question ${key}?`) }], via },
+  arguments: { rounds: [{ q: asking.form(`ServerRequest ${key}?`) }], via },
 });
 
 describe('fifty modern clients of five principals on one server of SDK 1.x', () => {
@@ -46,7 +46,7 @@ describe('fifty modern clients of five principals on one server of SDK 1.x', () 
       readQuestions(await modern(gateway.url(), 'tools/call', paramsOf(key, via), options(key))),
     );
     rounds.forEach((round, key) => {
-      expect(round.requests[round.key].params.message).toBe(`Question ${key}?`);
+      expect(round.requests[round.key].params.message).toBe(`ServerRequest ${key}?`);
     });
     const tools = await modern(gateway.url(), 'tools/list', {}, { capabilities: ASKABLE });
     expect(tools.json.result.tools.length).toBeGreaterThan(0);
@@ -106,7 +106,7 @@ describe('fifty legacy clients on one server of SDK 2.x', () => {
     const calls = await all(sessions, async (session, key) => {
       const stream = await session.open('tools/call', paramsOf(key, 'request'));
       const question = await questionOn(stream);
-      expect(question.params.message).toBe(`Question ${key}?`);
+      expect(question.params.message).toBe(`ServerRequest ${key}?`);
       return { session, stream, question };
     });
     const answers: string[] = [];

@@ -351,11 +351,11 @@ describe('the client ends its call', () => {
 
   test('by going away while it is asked: the questions are taken back on its other stream', async () => {
     const rig = await setUp(round, GOES_FOR_GOOD);
-    const feed = await rig.session.listen();
+    const getStream = await rig.session.listen();
     const stream = await call(rig);
     const questions = [await questionOn(stream), await questionOn(stream)];
     stream.abort();
-    const told = [await feed.next(), await feed.next()].map(({ json }) => json);
+    const told = [await getStream.next(), await getStream.next()].map(({ json }) => json);
     expect(told.map(({ method, params }) => [method, params.requestId])).toEqual(
       questions.map(({ id }) => ['notifications/cancelled', id]),
     );
@@ -363,7 +363,7 @@ describe('the client ends its call', () => {
     await answerTo(rig.session, questions[1], accept('x'));
     await sleep(50);
     expect(rig.backend.received('tools/call')).toHaveLength(1);
-    feed.abort();
+    getStream.abort();
   });
 
   test('by going away while the server works on a further round: its request is broken off', async () => {

@@ -71,15 +71,15 @@ describe('a legacy client that declared what it never answers', () => {
     const { backend, gateway } = await setUp(QUICK);
     backend.tool(async ({ push }) => text(`${(await push('elicitation/create', form('?'), 0)).error.code}`));
     const session = await legacyClient(gateway.url());
-    const feed = await session.listen();
+    const getStream = await session.listen();
     const response = session.request('tools/call', { name: 'ask' });
-    expect((await questionOn(feed)).id).toBe(0);
+    expect((await questionOn(getStream)).id).toBe(0);
     expect(told((await response).json)).toBe('-32001');
-    expect((await feed.next()).json).toMatchObject({
+    expect((await getStream.next()).json).toMatchObject({
       method: 'notifications/cancelled',
       params: { requestId: 0 },
     });
-    feed.abort();
+    getStream.abort();
   });
 
   test('a modern server: the tool has failed, and the client is told', async () => {
@@ -164,9 +164,9 @@ describe('a legacy server takes back what it asked a legacy client', () => {
         return text('without you');
       });
       const session = await legacyClient(gateway.url());
-      const feed = await session.listen();
+      const getStream = await session.listen();
       const stream = await session.open('tools/call', { name: 'ask' });
-      const asked = where === 'the stream of the call' ? stream : feed;
+      const asked = where === 'the stream of the call' ? stream : getStream;
       const question = await questionOn(asked);
       expect((await asked.next()).json).toEqual({
         jsonrpc: '2.0',
@@ -178,7 +178,7 @@ describe('a legacy server takes back what it asked a legacy client', () => {
       expect(told(response.json)).toBe('without you');
       expect(cancelsOf(response)).toHaveLength(where === 'the stream of the call' ? 1 : 0);
       expect(backend.answers).toEqual([]);
-      feed.abort();
+      getStream.abort();
     },
   );
 
@@ -202,20 +202,20 @@ describe('a legacy server takes back what it asked a legacy client', () => {
       return text(answer.result?.content.value ?? 'refused');
     });
     const session = await legacyClient(gateway.url());
-    const feed = await session.listen();
+    const getStream = await session.listen();
     const first = session.request('tools/call', { name: 'ask' }, { id: 'first' });
-    await questionOn(feed);
+    await questionOn(getStream);
     await backend.stop();
     backend.forget();
     await backend.start();
     expect((await first).json.error).toBeDefined();
     const second = session.request('tools/call', { name: 'ask' }, { id: 'second' });
-    const told1 = (await feed.next(8_000)).json;
+    const told1 = (await getStream.next(8_000)).json;
     expect(told1).toMatchObject({ method: 'notifications/cancelled', params: { requestId: 0 } });
-    const question = await questionOn(feed);
+    const question = await questionOn(getStream);
     await answerTo(session, question, accept('new'));
     expect(told((await second).json)).toBe('new');
-    feed.abort();
+    getStream.abort();
   });
 });
 

@@ -122,11 +122,11 @@ export async function startAskingBackend(script: LegacyScript = {}, tool?: Tool)
       ask: (method, asked, id = nextId(session)) =>
         sendQuestion(session, stream, { id, method, params: asked }),
       async push(method, asked, id = nextId(session)) {
-        const feed = await until(
+        const getStream = await until(
           () => backend.streams.find((one) => one.session === session && !one.stream.closed),
           'the GET stream of the session',
         );
-        return sendQuestion(session, feed.stream, { id, method, params: asked });
+        return sendQuestion(session, getStream.stream, { id, method, params: asked });
       },
       notify: (method, told) => stream.event({ jsonrpc: '2.0', method, params: told }),
       cancelled: () => new Promise((resolve) => waitingForCancel.set(key(session, step.id), resolve)),

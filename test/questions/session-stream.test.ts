@@ -109,9 +109,9 @@ describe.each([
   test("reaches a legacy client on the stream that it GETs, under the server's own id, and nowhere else", async () => {
     const session = await legacy(rig.url, { capabilities: ALL_CAPABILITIES });
     const bystander = await legacy(rig.url, { capabilities: ALL_CAPABILITIES });
-    const [feed, other] = [await session.listen(), await bystander.listen()];
+    const [getStream, other] = [await session.listen(), await bystander.listen()];
     const call = session.open('tools/call', { name: 'ask', arguments: ask({ a: form('A?') }) });
-    const { json: question } = await feed.find(({ json }) => json?.method === 'elicitation/create');
+    const { json: question } = await getStream.find(({ json }) => json?.method === 'elicitation/create');
     const asked = rig.recording.frames.filter(
       ({ by, message }) => by === 'backend' && message.method === 'elicitation/create',
     );
@@ -123,7 +123,7 @@ describe.each([
     expect(JSON.parse(textOf(json.result))).toEqual({ a: result });
     expect(events.filter(({ json }) => json?.method === 'elicitation/create')).toEqual([]);
     expect(other.events.filter(({ json }) => json !== undefined)).toEqual([]);
-    feed.abort();
+    getStream.abort();
     other.abort();
   });
 

@@ -31,7 +31,7 @@ test('clients of the SDK poll as often as they have to, for calls and for the st
       const network = counting();
       const client = await connectPinned(name, rig.gateway.url(), { fetch: network.fetch });
       opened.push(client);
-      const feed = cell === 'LL' ? await until(() => rig.backend.streams[0], 'the stream') : undefined;
+      const getStream = cell === 'LL' ? await until(() => rig.backend.streams[0], 'the stream') : undefined;
       const progress: number[] = [];
       const results: Loose[] = [];
       let changes = 0;
@@ -47,14 +47,15 @@ test('clients of the SDK poll as often as they have to, for calls and for the st
       });
       for (let n = 1; n <= 50; n += 1) {
         remote.progress(n);
-        if (n % 10 === 0) feed?.stream.event({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+        if (n % 10 === 0)
+          getStream?.stream.event({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
         await sleep(100);
       }
       remote.finish('whole');
       await until(() => results.length > 0 && progress.length >= 50, 'all of it', 10_000);
       expect([name, cell, progress]).toEqual([name, cell, Array.from({ length: 50 }, (_, n) => n + 1)]);
       expect(results).toEqual([expect.objectContaining({ content: [{ type: 'text', text: 'whole' }] })]);
-      if (feed !== undefined) await until(() => changes === 5, 'the changes', 10_000);
+      if (getStream !== undefined) await until(() => changes === 5, 'the changes', 10_000);
       // Once a second, for the call as for the stream of the session.
       expect(network.seen.resumed).toBeGreaterThan(5);
       expect(rig.calls).toHaveLength(1);

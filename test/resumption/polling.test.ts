@@ -33,7 +33,7 @@ async function readOn(
 }
 
 /** Waits for the gateway to end a connection. */
-const letGo = async (stream: RawStream): Promise<RawStream> => {
+const detach = async (stream: RawStream): Promise<RawStream> => {
   await until(() => stream.ended, 'the end of the connection', 5_000);
   expect(stream.primings.length).toBeGreaterThan(0);
   expect(stream.retryMs).toBeGreaterThan(0);
@@ -61,7 +61,7 @@ describe.each(['LL', 'LM'] as const)('%s: where streams are held for a time,', (
   test('a call of which nothing was heard yet is let go of, and brings its result later', async () => {
     const session = await open();
     const { stream, remote } = await openCall(session);
-    await letGo(stream);
+    await detach(stream);
     expect([stream.status, stream.headers['content-type']]).toEqual([200, 'text/event-stream']);
     remote.finish('late');
     const again = await (await resume(session, lastIdOf(stream))).done;
@@ -87,7 +87,7 @@ describe.each(['LL', 'LM'] as const)('%s: where streams are held for a time,', (
   test('a call whose client never comes back runs to its end all the same', async () => {
     const session = await open();
     const { stream, remote } = await begin(rig, session);
-    await letGo(stream);
+    await detach(stream);
     for (let n = 2; n < 5; n += 1) remote.progress(n);
     remote.finish('unheard');
     await until(() => remote.step.res.writableFinished, 'the end of the call');
@@ -98,7 +98,7 @@ describe.each(['LL', 'LM'] as const)('%s: where streams are held for a time,', (
   test('a call may be cancelled while its client is on the way', async () => {
     const session = await open();
     const { stream, remote } = await begin(rig, session);
-    await letGo(stream);
+    await detach(stream);
     await session.notify('notifications/cancelled', { requestId: 'call', reason: 'enough' });
     if (cell === 'LM') await until(() => remote.step.res.destroyed, 'the end of the request');
     else await until(() => rig.backend.received('notifications/cancelled').length > 0, 'the cancellation');
@@ -136,13 +136,13 @@ describe.each(['LL', 'LM'] as const)('%s: where streams are held for a time,', (
         events.end();
         return undefined;
       });
-      const stream = await letGo(await own.open('tools/call', { name: 'a' }, { id: 'call' }));
+      const stream = await detach(await own.open('tools/call', { name: 'a' }, { id: 'call' }));
       ask();
       await sleep(50);
       const again = await resume(own, lastIdOf(stream));
       const { json } = await again.next();
       expect(json).toMatchObject({ method: 'elicitation/create', params: { message: '?' } });
-      await letGo(again);
+      await detach(again);
       // The answer has a request of its own, whatever became of the stream.
       await own.post({ jsonrpc: '2.0', id: json.id, result: { action: 'decline' } });
       const { events } = await readOn(own, await resume(own, lastIdOf(again)));
@@ -185,14 +185,14 @@ describe.each(['LL', 'LM'] as const)('%s: where streams are held for a time,', (
     });
     try {
       const session = await idle.session();
-      const stream = await letGo(await session.listen());
+      const stream = await detach(await session.listen());
       await sleep(1_000);
       expect(idle.backend.requests.filter(({ method }) => method === 'DELETE')).toEqual([]);
       const again = await resume(session, lastIdOf(stream));
       expect(again.status).toBe(200);
       // It is the very stream, and not a new one.
       expect(lastIdOf(again).split('-')[0]).toBe(lastIdOf(stream).split('-')[0]);
-      await letGo(again);
+      await detach(again);
     } finally {
       await idle.close();
     }
@@ -244,7 +244,7 @@ describe('a result that comes while its client is on the way', () => {
     const rig = await start({ config: { limits: { replay: '8MiB' } } });
     const session = await legacy(rig.gateway.url());
     const { stream, remote } = await begin(rig, session);
-    await letGo(stream);
+    await detach(stream);
     remote.finish(LARGE);
     await until(() => remote.step.res.writableFinished, 'the end of the call');
     await sleep(100);
@@ -258,9 +258,9 @@ describe('a gateway that ends', () => {
     const rig = await start();
     const session = await legacy(rig.gateway.url());
     const away = await begin(rig, session, 'away');
-    await letGo(away.stream);
+    await detach(away.stream);
     const done = await begin(rig, session, 'done');
-    await letGo(done.stream);
+    await detach(done.stream);
     done.remote.finish('done meanwhile');
     const stopping = rig.gateway.stop();
     expect((await session.request('ping')).status).toBe(503);
@@ -280,7 +280,7 @@ describe('a gateway that ends', () => {
     const rig = await start();
     const session = await legacy(rig.gateway.url());
     const { stream, remote } = await begin(rig, session);
-    await letGo(stream);
+    await detach(stream);
     remote.finish('unheard');
     const begun = performance.now();
     await rig.gateway.stop();

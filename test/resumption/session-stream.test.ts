@@ -24,8 +24,13 @@ describe('the stream of a session', () => {
     const session = await legacy(rig.gateway.url(), { version, capabilities: ASKABLE });
     const before = rig.backend.streams.length;
     const stream = await session.listen();
-    const feed = await until(() => rig.backend.streams[before], 'the stream of the backend');
-    return { session, stream, tell: (n: number) => feed.stream.event(message(n)), feed: feed.stream };
+    const getStream = await until(() => rig.backend.streams[before], 'the stream of the backend');
+    return {
+      session,
+      stream,
+      tell: (n: number) => getStream.stream.event(message(n)),
+      getStream: getStream.stream,
+    };
   }
   const message = (n: number) => ({ jsonrpc: '2.0', method: CHANGED, params: { n } });
   const heard = (stream: RawStream) => stream.events.flatMap(({ json }) => json.params?.n ?? []);
@@ -94,10 +99,10 @@ describe('the stream of a session', () => {
   });
 
   test('carries a question that was asked while nobody read', async () => {
-    const { session, stream, feed } = await listening();
+    const { session, stream, getStream } = await listening();
     await until(() => stream.primings.length === 1, 'the priming event');
     await lost(stream);
-    feed.event({ jsonrpc: '2.0', id: 41, method: 'roots/list' });
+    getStream.event({ jsonrpc: '2.0', id: 41, method: 'roots/list' });
     await sleep(30);
     const again = await resume(session, last(stream));
     expect((await again.next()).json).toMatchObject({ id: 41, method: 'roots/list' });
@@ -117,8 +122,8 @@ describe('the stream of a session', () => {
     const before = rig.backend.streams.length;
     const again = await resume(session, id);
     expect(again.status).toBe(200);
-    const feed = await until(() => rig.backend.streams[before], 'the stream of the backend');
-    feed.stream.event(message(1));
+    const getStream = await until(() => rig.backend.streams[before], 'the stream of the backend');
+    getStream.stream.event(message(1));
     await again.find(({ json }) => json.params?.n === 1);
     expect(heard(again)).toEqual([1]);
     expect(again.primings[0]).not.toBe(id);

@@ -41,7 +41,7 @@ function setUp(findings: Finding[], options: Partial<BackendOptions> = {}, leg: 
       if (leg === 'broken') throw badGateway('broken');
       if (leg === 'challenge') throw new ExchangeError(ownError({ code: 0, message: 'no', status: 401 }));
       const backendSession = leg === 'sessions' ? { id: 's', revision: 'r', cookies: undefined } : undefined;
-      if (session) session.affinity = { backendSession, listen() {}, notify() {}, end: async () => {} };
+      if (session) session.binding = { backendSession, listen() {}, notify() {}, end: async () => {} };
     },
     describe: async () => ({ era: 'legacy', sessions: leg === 'sessions' }),
   } as unknown as Outbound;
@@ -64,7 +64,7 @@ function setUp(findings: Finding[], options: Partial<BackendOptions> = {}, leg: 
     ({
       era,
       forwarded: authorization === undefined ? {} : { authorization },
-      session: era === 'legacy' ? { affinity: undefined } : undefined,
+      session: era === 'legacy' ? { binding: undefined } : undefined,
     }) as unknown as Caller;
   return {
     backend,

@@ -58,10 +58,10 @@ describe('of changes that the gateway hears of, each drops what it makes old', (
     const on: Loose = {
       'tools/call': async (step: Loose) => {
         const { method, params } = step.params.arguments;
-        const feed = () =>
+        const getStream = () =>
           backend.streams.find((one) => one.session === step.session && !one.stream.closed)?.stream;
         const stream = step.stream();
-        const target = place === 'a call' ? stream : await until(feed, 'the stream');
+        const target = place === 'a call' ? stream : await until(getStream, 'the stream');
         target.event({ jsonrpc: '2.0', method, params });
         await sleep(20);
         stream.event(step.frame({ result: { ...hints, content: [] } }));

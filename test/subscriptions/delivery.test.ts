@@ -125,11 +125,11 @@ describe('a legacy backend that tells the session of a call alone', () => {
     const backend = await startTellingLegacy({
       on: {
         'tools/call': async ({ session }) => {
-          const feed = await until(
+          const getStream = await until(
             () => backend.streams.find((one) => one.session === session && !one.stream.closed),
             'the stream of the session',
           );
-          const tell = () => feed.stream.event({ jsonrpc: '2.0', method: TOOLS_CHANGED });
+          const tell = () => getStream.stream.event({ jsonrpc: '2.0', method: TOOLS_CHANGED });
           if (pauseMs === 0) tell();
           else setTimeout(tell, pauseMs);
           return { result: { content: [] } };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Handover } from '../../src/eras/modern/backend/overlap.js';
+import { Overlap } from '../../src/eras/modern/backend/overlap.js';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -10,8 +10,8 @@ afterEach(() => {
 
 /** `o` and `n` are what the older and the newer stream tell; a number is a pause in milliseconds. */
 function newsOf(...steps: (string | number)[]): string {
-  const handover = new Handover(() => {});
-  handover.begin();
+  const overlap = new Overlap(() => {});
+  overlap.begin();
   return steps
     .map((step) => {
       if (typeof step === 'number') {
@@ -19,7 +19,7 @@ function newsOf(...steps: (string | number)[]): string {
         return '';
       }
       const [stream, subject = 'x'] = step;
-      return handover.isNews(subject, stream === 'o') ? step : '';
+      return overlap.isNews(subject, stream === 'o') ? step : '';
     })
     .join('');
 }
@@ -44,16 +44,16 @@ test.each([
 
 test('the older stream is read on for a moment, and closed once', async () => {
   const close = vi.fn();
-  const handover = new Handover(close);
+  const overlap = new Overlap(close);
   await vi.advanceTimersByTimeAsync(5_000);
   expect(close).not.toHaveBeenCalled();
-  handover.begin();
+  overlap.begin();
   await vi.advanceTimersByTimeAsync(100);
   expect(close).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(100);
-  await handover.done;
-  handover.end();
-  handover.begin();
+  await overlap.done;
+  overlap.end();
+  overlap.begin();
   await vi.advanceTimersByTimeAsync(1_000);
   expect(close).toHaveBeenCalledOnce();
 });

@@ -33,9 +33,9 @@ async function startLogging(more: Loose = {}) {
         return { result: {} };
       },
       'tools/call': async (step: Step) => {
-        const { says = [], feed = false, waitMs = 0 } = step.params.arguments;
+        const { says = [], getStream = false, waitMs = 0 } = step.params.arguments;
         const stream = step.stream();
-        const target = feed ? await until(() => feedOf(backend, step.session), 'the stream') : stream;
+        const target = getStream ? await until(() => feedOf(backend, step.session), 'the stream') : stream;
         for (const level of says) target.event(message(level, `${step.params.arguments.name} ${level}`));
         await new Promise((resolve) => setTimeout(resolve, waitMs));
         stream.event(step.frame({ result: { content: [] } }));
@@ -112,19 +112,19 @@ describe('what a legacy backend logs during the call of a modern client', () => 
 
   test('on the stream of its session, comes to the call that has the session to itself', async () => {
     const { call } = await startLogging();
-    expect(heard(await call({ says: LEVELS, feed: true, waitMs: 60 }, 'alert', ASKABLE))).toEqual([
+    expect(heard(await call({ says: LEVELS, getStream: true, waitMs: 60 }, 'alert', ASKABLE))).toEqual([
       'alert',
       'emergency',
     ]);
-    expect(heard(await call({ says: LEVELS, feed: true, waitMs: 60 }, undefined, ASKABLE))).toEqual([]);
+    expect(heard(await call({ says: LEVELS, getStream: true, waitMs: 60 }, undefined, ASKABLE))).toEqual([]);
   });
 
   test('on the stream of a shared session, comes to the one call that is in flight, and to none of several', async () => {
     const { call, url } = await startLogging();
     const listener = opened.add(await listen(url, { toolsListChanged: true }));
-    expect(heard(await call({ says: ['error'], feed: true, waitMs: 60 }, 'info'))).toEqual(['error']);
+    expect(heard(await call({ says: ['error'], getStream: true, waitMs: 60 }, 'info'))).toEqual(['error']);
     const answers = await Promise.all(
-      [1, 2].map((n) => call({ name: n, says: ['error'], feed: true, waitMs: 100 }, 'info')),
+      [1, 2].map((n) => call({ name: n, says: ['error'], getStream: true, waitMs: 100 }, 'info')),
     );
     expect(answers.map(heard)).toEqual([[], []]);
     expect(listener.stream.events.map(({ json }) => json?.method)).not.toContain('notifications/message');

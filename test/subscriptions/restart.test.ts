@@ -192,7 +192,7 @@ describe('a modern listener', () => {
   });
 
   test('is let go when the backend has no stream any more, or refuses it', async () => {
-    const letGo = async (status: number) => {
+    const detach = async (status: number) => {
       const backend = await startTellingLegacy();
       const { url } = await startRoute(backend);
       const { stream } = await listen(url, { toolsListChanged: true });
@@ -200,7 +200,7 @@ describe('a modern listener', () => {
       backend.streams[0]?.stream.destroy();
       return (await stream.done).json.result.resultType;
     };
-    expect(await Promise.all([405, 401].map(letGo))).toEqual(['complete', 'complete']);
+    expect(await Promise.all([405, 401].map(detach))).toEqual(['complete', 'complete']);
   });
 
   test('is let go when a server of the other era comes back, and hears of it by asking again', async () => {

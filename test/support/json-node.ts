@@ -30,7 +30,7 @@ export function resultOutcome(text: string, more: Partial<ResultOutcome> = {}): 
     type: 'result',
     ...scanned(text),
     edits: new Map(),
-    dress: 'none',
+    form: 'neutral',
     serverInfo: undefined,
     frameId: undefined,
     ...more,
@@ -56,7 +56,7 @@ export function errorOutcome(code: number, more: Partial<ErrorOutcome> = {}): Er
   return {
     type: 'error',
     origin: 'backend',
-    dress: 'none',
+    form: 'neutral',
     code,
     message: 'm',
     data: undefined,

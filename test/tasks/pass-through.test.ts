@@ -201,15 +201,15 @@ describe('between a legacy client and a legacy server', () => {
     const session = await legacy(gateway.url(), { capabilities: { elicitation: {}, tasks: { cancel: {} } } });
     const before = server.streams.length;
     const stream = await session.listen();
-    const { stream: feed } = await until(() => server.streams[before], 'the stream of the session');
+    const { stream: getStream } = await until(() => server.streams[before], 'the stream of the session');
     const params = { taskId: 't', status: 'working' };
-    feed.event({ jsonrpc: '2.0', method: 'notifications/tasks/status', params });
+    getStream.event({ jsonrpc: '2.0', method: 'notifications/tasks/status', params });
     expect((await stream.next()).json).toEqual({
       jsonrpc: '2.0',
       method: 'notifications/tasks/status',
       params,
     });
-    feed.event({ jsonrpc: '2.0', id: 900, method: 'tasks/get', params: { taskId: 'own' } });
+    getStream.event({ jsonrpc: '2.0', id: 900, method: 'tasks/get', params: { taskId: 'own' } });
     expect((await stream.next()).json).toMatchObject({ method: 'tasks/get', params: { taskId: 'own' } });
     stream.abort();
   });

@@ -1,6 +1,6 @@
 import type { Rope } from '../../jsonrpc/index.js';
 import type { StreamableHttpTransport } from '../streamable-http.js';
-import type { AnswerSink, Transmission, Transport } from '../transport.js';
+import type { AnswerSink, Transport, UpstreamRequest } from '../transport.js';
 import { headerOf } from './headers.js';
 import { Opening, type UrlTransport, type Ways } from './opening.js';
 import { HttpSseTransport } from './transport.js';
@@ -31,7 +31,7 @@ export class AutoTransport implements Transport, Ways {
     headers: readonly string[],
     body: Rope | undefined,
     sink: AnswerSink,
-  ): Transmission {
+  ): UpstreamRequest {
     const session = headerOf(headers, 'mcp-session-id');
     if (session !== undefined && HttpSseTransport.isSessionId(session)) {
       return this.sse.send(method, headers, body, sink);

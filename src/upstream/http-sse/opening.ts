@@ -1,9 +1,9 @@
 import { FrameError, parseAnswer, type Rope } from '../../jsonrpc/index.js';
-import type { CatchUp } from '../backpressure.js';
+import type { Backpressure } from '../backpressure.js';
 import type { TransportError } from '../errors.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { StreamableHttpTransport } from '../streamable-http.js';
-import type { AnswerSink, Transmission } from '../transport.js';
+import type { AnswerSink, UpstreamRequest } from '../transport.js';
 import { ENDPOINT, type NoStream } from './stream.js';
 import type { HttpSseTransport } from './transport.js';
 
@@ -35,12 +35,12 @@ const NO_POST: ReadonlySet<number> = new Set([404, 405, 501]);
  * a GET that should open the event stream of HTTP+SSE (basic/transports, "Backwards Compatibility"). What worked last
  * is tried first. A refusal by both is told in the words of the first.
  */
-export class Opening implements AnswerSink, Transmission {
+export class Opening implements AnswerSink, UpstreamRequest {
   readonly #ways: Ways;
   readonly #headers: readonly string[];
   readonly #body: Rope;
   readonly #sink: AnswerSink;
-  #transmission: Transmission | undefined;
+  #upstreamRequest: UpstreamRequest | undefined;
   #over = false;
   #status = 0;
   /** How the POST was refused. */
@@ -63,11 +63,11 @@ export class Opening implements AnswerSink, Transmission {
 
   abort(): void {
     this.#over = true;
-    this.#transmission?.abort();
+    this.#upstreamRequest?.abort();
   }
 
-  waitFor(catchUp: CatchUp | undefined): void {
-    this.#transmission?.waitFor(catchUp);
+  waitFor(backpressure: Backpressure | undefined): void {
+    this.#upstreamRequest?.waitFor(backpressure);
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
@@ -96,7 +96,7 @@ export class Opening implements AnswerSink, Transmission {
   /** Some HTTP+SSE servers open their stream whatever the method is. */
   onNamedEvent(name: string): void {
     if (name !== ENDPOINT || this.#over || this.#noStream !== undefined) return;
-    this.#transmission?.abort();
+    this.#upstreamRequest?.abort();
     this.#refusal = { status: 405, headers: {}, message: undefined };
     this.#openStream();
   }
@@ -114,7 +114,7 @@ export class Opening implements AnswerSink, Transmission {
   }
 
   #post(): void {
-    this.#transmission = this.#ways.streamable.send('POST', this.#headers, this.#body, this);
+    this.#upstreamRequest = this.#ways.streamable.send('POST', this.#headers, this.#body, this);
   }
 
   /** @param said what the POST was refused with, where it was */
@@ -129,7 +129,7 @@ export class Opening implements AnswerSink, Transmission {
       }
     };
     const found = (): void => this.#ways.find('http-sse');
-    this.#transmission = this.#ways.sse.open(this.#headers, this.#body, this.#sink, instead, found);
+    this.#upstreamRequest = this.#ways.sse.open(this.#headers, this.#body, this.#sink, instead, found);
   }
 
   #refuse(text: string): void {

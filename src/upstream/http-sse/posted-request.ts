@@ -1,10 +1,10 @@
 import type { Frame, RequestId } from '../../jsonrpc/index.js';
-import type { CatchUp } from '../backpressure.js';
+import type { Backpressure } from '../backpressure.js';
 import type { TransportError } from '../errors.js';
-import { Transfer } from '../http-request.js';
+import { HttpUpstreamRequest } from '../http-request.js';
 import type { HttpTarget } from '../http-target.js';
 import type { ResponseHeaders } from '../response-headers.js';
-import type { AnswerSink, Transmission } from '../transport.js';
+import type { AnswerSink, UpstreamRequest } from '../transport.js';
 
 /** What a message is part of. */
 export interface CallOwner {
@@ -13,7 +13,7 @@ export interface CallOwner {
   onCookies(headers: ResponseHeaders): void;
   /** A message of the server came in the answer to a POST, where this transport has none. */
   onBody(bytes: Buffer): void;
-  waitFor(receiver: Receiver, catchUp: CatchUp): void;
+  waitFor(receiver: Receiver, backpressure: Backpressure): void;
 }
 
 /** Whoever takes messages off a session's stream. */
@@ -31,7 +31,7 @@ const ACCEPTED = 202;
  * One POST to an HTTP+SSE server, and the answer that comes on the session's stream, told as if it had come in the
  * answer to the POST.
  */
-export class StreamCall implements AnswerSink, Transmission, Receiver {
+export class StreamCall implements AnswerSink, UpstreamRequest, Receiver {
   lossy = false;
   /** Of a request; undefined for all other messages, which have no answer. */
   readonly id: RequestId | undefined;
@@ -39,7 +39,7 @@ export class StreamCall implements AnswerSink, Transmission, Receiver {
   readonly #sink: AnswerSink;
   /** Headers of the answer, where there is one. */
   readonly #answerHeaders: ResponseHeaders;
-  #transfer: Transfer | undefined;
+  #upstreamRequest: HttpUpstreamRequest | undefined;
   #over = false;
   #begun = false;
   #refused = false;
@@ -55,16 +55,16 @@ export class StreamCall implements AnswerSink, Transmission, Receiver {
 
   post(target: HttpTarget, headers: readonly string[], body: Buffer): void {
     if (this.#over) return;
-    this.#transfer = new Transfer(target, 'POST', headers, body, this);
-    this.#transfer.start();
+    this.#upstreamRequest = new HttpUpstreamRequest(target, 'POST', headers, body, this);
+    this.#upstreamRequest.start();
   }
 
   abort(): void {
     if (!this.#over) this.#finish();
   }
 
-  waitFor(catchUp: CatchUp | undefined): void {
-    if (catchUp !== undefined && !this.#over) this.#owner.waitFor(this, catchUp);
+  waitFor(backpressure: Backpressure | undefined): void {
+    if (backpressure !== undefined && !this.#over) this.#owner.waitFor(this, backpressure);
   }
 
   /** A message of the server that belongs to this call; the last one is the response. */
@@ -126,10 +126,10 @@ export class StreamCall implements AnswerSink, Transmission, Receiver {
   #finish(succeeded = false): void {
     this.#over = true;
     this.#owner.finished(this, succeeded);
-    const transfer = this.#transfer;
+    const upstreamRequest = this.#upstreamRequest;
     // A POST that has been sent is not broken off: the server would take its client for gone.
-    if (this.#posted || transfer === undefined) return;
-    this.#lingering = setTimeout(() => transfer.abort(), LINGER_MS).unref();
+    if (this.#posted || upstreamRequest === undefined) return;
+    this.#lingering = setTimeout(() => upstreamRequest.abort(), LINGER_MS).unref();
   }
 
   #hasPosted(): void {

@@ -8,19 +8,19 @@ import {
   resultRope,
   toValidUtf8,
 } from '../../jsonrpc/index.js';
-import type { CatchUp } from '../backpressure.js';
+import type { Backpressure } from '../backpressure.js';
 import { CookieJar } from '../cookies.js';
 import { TransportError } from '../errors.js';
 import { withFixed } from '../fixed-headers.js';
 import type { HttpTarget } from '../http-target.js';
 import type { ResponseHeaders } from '../response-headers.js';
-import type { AnswerSink, Transmission } from '../transport.js';
+import type { AnswerSink, UpstreamRequest } from '../transport.js';
 import { messageHeaders, streamHeaders } from './headers.js';
 import { type CallOwner, type Receiver, StreamCall } from './posted-request.js';
 import { Calls } from './posted-requests.js';
-import { Laggards } from './slow-readers.js';
+import { SlowReaders } from './slow-readers.js';
 import { type NoStream, SseStream, type StreamListener } from './stream.js';
-import { type Heard, StreamEars } from './stream-reader.js';
+import { type ReadableSession, StreamReader } from './stream-reader.js';
 
 export interface SessionOptions {
   /** Where the GET goes. */
@@ -51,7 +51,7 @@ const MAX_PONGS = 16;
  * A session with an HTTP+SSE server (2024-11-05, basic/transports, "HTTP with SSE"): an event stream, on which the
  * server says everything, and POSTs to the place that it announces there. The session is as long as the stream.
  */
-export class HttpSseSession implements StreamListener, CallOwner, Heard {
+export class HttpSseSession implements StreamListener, CallOwner, ReadableSession {
   readonly id = SESSION_PREFIX + randomUUID();
   /** `initialize`, the first request. A session without an answer to it is none. */
   readonly handshake: StreamCall;
@@ -59,7 +59,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   readonly #stream: SseStream;
   readonly #cookies = new CookieJar();
   readonly #calls = new Calls();
-  readonly #laggards: Laggards;
+  readonly #slowReaders: SlowReaders;
   /** What happens instead if there is no event stream to be had. */
   readonly #instead: ((why: NoStream) => void) | undefined;
   #endpoint: HttpTarget | undefined;
@@ -67,7 +67,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   #opening: Buffer | undefined;
   /** Headers of the handshake. */
   readonly #firstHeaders: readonly string[];
-  #listener: StreamEars | undefined;
+  #listener: StreamReader | undefined;
   #waiting: Frame[] = [];
   #retired = false;
   #pongs = 0;
@@ -91,9 +91,9 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
     this.#firstHeaders = headers;
     const getHeaders = withFixed(streamHeaders(headers), options.getHeaders);
     this.#stream = new SseStream(options.stream, getHeaders, options.endpointMs, this);
-    this.#laggards = new Laggards(
-      (catchUp) => this.#stream.waitFor(catchUp),
-      (laggards) => this.#calls.someNotIn(laggards),
+    this.#slowReaders = new SlowReaders(
+      (backpressure) => this.#stream.waitFor(backpressure),
+      (slowReaders) => this.#calls.someNotIn(slowReaders),
     );
   }
 
@@ -103,7 +103,12 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   }
 
   /** Sends a message. */
-  post(headers: readonly string[], id: RequestId | undefined, body: Buffer, sink: AnswerSink): Transmission {
+  post(
+    headers: readonly string[],
+    id: RequestId | undefined,
+    body: Buffer,
+    sink: AnswerSink,
+  ): UpstreamRequest {
     const call = new StreamCall(this, id, sink, {});
     this.#calls.add(call);
     this.#send(call, headers, body);
@@ -111,19 +116,19 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   }
 
   /** Gives what belongs to no request to a sink. */
-  listen(sink: AnswerSink): Transmission {
-    const ears = new StreamEars(this, sink);
-    this.#listener = ears;
+  listen(sink: AnswerSink): UpstreamRequest {
+    const reader = new StreamReader(this, sink);
+    this.#listener = reader;
     queueMicrotask(() => {
-      if (this.#listener !== ears) return;
+      if (this.#listener !== reader) return;
       sink.onHead(200, { 'content-type': 'text/event-stream' });
-      for (const frame of this.#waiting.splice(0)) ears.take(frame);
+      for (const frame of this.#waiting.splice(0)) reader.take(frame);
     });
-    return ears;
+    return reader;
   }
 
-  unlisten(ears: StreamEars): void {
-    if (this.#listener === ears) this.#listener = undefined;
+  unlisten(reader: StreamReader): void {
+    if (this.#listener === reader) this.#listener = undefined;
   }
 
   /** Ends the session from this side, as all transports of this kind do: by closing the stream. */
@@ -187,8 +192,8 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
     this.close(new TransportError('aborted', 'no handshake'));
   }
 
-  waitFor(receiver: Receiver, catchUp: CatchUp): void {
-    this.#laggards.waitFor(receiver, catchUp);
+  waitFor(receiver: Receiver, backpressure: Backpressure): void {
+    this.#slowReaders.waitFor(receiver, backpressure);
   }
 
   #send(call: StreamCall, headers: readonly string[], body: Buffer): void {
@@ -231,7 +236,7 @@ export class HttpSseSession implements StreamListener, CallOwner, Heard {
   #end(why: NoStream): void {
     if (this.#over) return;
     this.#over = true;
-    this.#laggards.clear();
+    this.#slowReaders.clear();
     this.#options.onOver();
     const failed = why.kind === 'failed' ? why.error : undefined;
     if (this.#opening !== undefined) {

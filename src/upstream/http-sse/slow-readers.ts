@@ -1,4 +1,4 @@
-import type { CatchUp } from '../backpressure.js';
+import type { Backpressure } from '../backpressure.js';
 import type { Receiver } from './posted-request.js';
 
 /** How long all of a session wait for one slow reader. */
@@ -8,9 +8,9 @@ const PATIENCE_MS = 1_000;
  * The readers of one stream that lag behind. The stream is held up for them, so that nobody misses anything; but when
  * others wait for what comes behind, it goes on, and a laggard misses what is only told until it has caught up.
  */
-export class Laggards {
-  readonly #hold: (catchUp: CatchUp) => void;
-  readonly #othersWait: (laggards: ReadonlySet<Receiver>) => boolean;
+export class SlowReaders {
+  readonly #hold: (backpressure: Backpressure) => void;
+  readonly #othersWait: (slowReaders: ReadonlySet<Receiver>) => boolean;
   readonly #lagging = new Set<Receiver>();
   #release: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -19,12 +19,15 @@ export class Laggards {
    * @param hold stops reading the stream until it is told to go on
    * @param othersWait whether anybody else waits for something on the stream
    */
-  constructor(hold: (catchUp: CatchUp) => void, othersWait: (laggards: ReadonlySet<Receiver>) => boolean) {
+  constructor(
+    hold: (backpressure: Backpressure) => void,
+    othersWait: (slowReaders: ReadonlySet<Receiver>) => boolean,
+  ) {
     this.#hold = hold;
     this.#othersWait = othersWait;
   }
 
-  waitFor(receiver: Receiver, catchUp: CatchUp): void {
+  waitFor(receiver: Receiver, backpressure: Backpressure): void {
     if (this.#lagging.has(receiver)) return;
     this.#lagging.add(receiver);
     if (this.#release === undefined) {
@@ -33,7 +36,7 @@ export class Laggards {
       });
       this.#timer = setInterval(() => this.#lookRound(), PATIENCE_MS).unref();
     }
-    catchUp(() => this.#caughtUp(receiver));
+    backpressure(() => this.#caughtUp(receiver));
   }
 
   /** The stream is over. */

@@ -1,22 +1,22 @@
 import type { Frame } from '../../jsonrpc/index.js';
-import type { CatchUp } from '../backpressure.js';
-import type { AnswerSink, Transmission } from '../transport.js';
+import type { Backpressure } from '../backpressure.js';
+import type { AnswerSink, UpstreamRequest } from '../transport.js';
 import type { Receiver } from './posted-request.js';
 
 /** The session whose stream is listened to. */
-export interface Heard {
-  unlisten(ears: StreamEars): void;
-  waitFor(receiver: Receiver, catchUp: CatchUp): void;
+export interface ReadableSession {
+  unlisten(reader: StreamReader): void;
+  waitFor(receiver: Receiver, backpressure: Backpressure): void;
 }
 
 /** Whoever hears what belongs to no request. */
-export class StreamEars implements Transmission, Receiver {
+export class StreamReader implements UpstreamRequest, Receiver {
   lossy = false;
-  readonly #session: Heard;
+  readonly #session: ReadableSession;
   readonly #sink: AnswerSink;
   #closed = false;
 
-  constructor(session: Heard, sink: AnswerSink) {
+  constructor(session: ReadableSession, sink: AnswerSink) {
     this.#session = session;
     this.#sink = sink;
   }
@@ -37,7 +37,7 @@ export class StreamEars implements Transmission, Receiver {
     this.#session.unlisten(this);
   }
 
-  waitFor(catchUp: CatchUp | undefined): void {
-    if (catchUp !== undefined && !this.#closed) this.#session.waitFor(this, catchUp);
+  waitFor(backpressure: Backpressure | undefined): void {
+    if (backpressure !== undefined && !this.#closed) this.#session.waitFor(this, backpressure);
   }
 }

@@ -1,7 +1,7 @@
 import { type Frame, FrameError, parseAnswers, toValidUtf8 } from '../../jsonrpc/index.js';
-import type { CatchUp } from '../backpressure.js';
+import type { Backpressure } from '../backpressure.js';
 import { TransportError } from '../errors.js';
-import { Transfer } from '../http-request.js';
+import { HttpUpstreamRequest } from '../http-request.js';
 import type { HttpTarget } from '../http-target.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { AnswerSink } from '../transport.js';
@@ -38,7 +38,7 @@ export const ENDPOINT = 'endpoint';
 /** The event stream of one session with an HTTP+SSE server: everything that it says comes on it. */
 export class SseStream implements AnswerSink {
   readonly #listener: StreamListener;
-  readonly #transfer: Transfer;
+  readonly #upstreamRequest: HttpUpstreamRequest;
   readonly #timer: NodeJS.Timeout;
   #over = false;
   /** What came in place of an event stream. */
@@ -53,16 +53,16 @@ export class SseStream implements AnswerSink {
     this.#listener = listener;
     this.#timer = setTimeout(() => {
       const what = `no endpoint event came within ${endpointMs} ms`;
-      this.#transfer.abort();
+      this.#upstreamRequest.abort();
       if (this.#instead === undefined) this.#fail(new TransportError('unusable', what));
       else this.onEnd('');
     }, endpointMs).unref();
-    this.#transfer = new Transfer(target, 'GET', headers, null, this);
+    this.#upstreamRequest = new HttpUpstreamRequest(target, 'GET', headers, null, this);
   }
 
   /** Sends the GET. */
   start(): void {
-    this.#transfer.start();
+    this.#upstreamRequest.start();
   }
 
   /** Ends it from this side. */
@@ -70,12 +70,12 @@ export class SseStream implements AnswerSink {
     if (this.#over) return;
     this.#over = true;
     clearTimeout(this.#timer);
-    this.#transfer.abort();
+    this.#upstreamRequest.abort();
   }
 
   /** Reads no further until the reader of the last message has caught up. */
-  waitFor(catchUp: CatchUp): void {
-    this.#transfer.waitFor(catchUp);
+  waitFor(backpressure: Backpressure): void {
+    this.#upstreamRequest.waitFor(backpressure);
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
@@ -86,7 +86,7 @@ export class SseStream implements AnswerSink {
     // The words of a refusal are waited for; a page that is none may have no end.
     if (status >= 400) return;
     this.onEnd('');
-    this.#transfer.abort();
+    this.#upstreamRequest.abort();
   }
 
   onNamedEvent(name: string, data: Buffer): void {

@@ -2,7 +2,7 @@ import { parseFrame, type RequestId, type Rope } from '../../jsonrpc/index.js';
 import { Connections } from '../connections.js';
 import { TransportError } from '../errors.js';
 import { FixedTarget, type HttpLimits } from '../http-target.js';
-import type { AnswerSink, Transmission, Transport } from '../transport.js';
+import type { AnswerSink, Transport, UpstreamRequest } from '../transport.js';
 import { resolveEndpoint } from './endpoint.js';
 import { headerOf } from './headers.js';
 import { HttpSseSession, SESSION_PREFIX } from './session.js';
@@ -61,7 +61,7 @@ export class HttpSseTransport implements Transport {
     headers: readonly string[],
     body: Rope | undefined,
     sink: AnswerSink,
-  ): Transmission {
+  ): UpstreamRequest {
     const id = headerOf(headers, 'mcp-session-id');
     if (method === 'POST' && id === undefined && body !== undefined) return this.open(headers, body, sink);
     const session = id === undefined ? undefined : this.#sessions.get(id);
@@ -84,7 +84,7 @@ export class HttpSseTransport implements Transport {
     sink: AnswerSink,
     instead?: (why: NoStream) => void,
     onOpen?: () => void,
-  ): Transmission {
+  ): UpstreamRequest {
     const { endpointMs, onQuirk } = this.#options;
     const session = new HttpSseSession(
       {
@@ -143,7 +143,7 @@ export class HttpSseTransport implements Transport {
 }
 
 /** Tells a sink an answer that was never on the wire; not at once, since who sends does not know the transmission yet. */
-function answerWith(sink: AnswerSink, status: number, text: string): Transmission {
+function answerWith(sink: AnswerSink, status: number, text: string): UpstreamRequest {
   let aborted = false;
   queueMicrotask(() => {
     if (aborted) return;

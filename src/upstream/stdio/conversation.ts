@@ -12,9 +12,9 @@ import {
   resultRope,
   toValidUtf8,
 } from '../../jsonrpc/index.js';
-import type { CatchUp } from '../backpressure.js';
+import type { Backpressure } from '../backpressure.js';
 import { TransportError, type TransportFailure } from '../errors.js';
-import type { AnswerSink, Transmission } from '../transport.js';
+import type { AnswerSink, UpstreamRequest } from '../transport.js';
 import { Child, type Command } from './child.js';
 import type { ChildLog } from './child-log.js';
 import { Call, type CallOwner, type Recipient } from './in-flight-request.js';
@@ -116,7 +116,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
 
   /** @param session the one that the request came on */
   request(frame: RequestFrame, sink: AnswerSink, session: StdioSession | undefined): Call {
-    this.#letGo();
+    this.#detach();
     const facts = factsOf(frame);
     const { renumbers } = this.routing;
     const id = renumbers ? String(this.#nextId++) : frame.id;
@@ -136,7 +136,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   }
 
   /** Writes a notification, or the answer to a question, which is answered as soon as it is written. */
-  post(message: Rope, sink: AnswerSink): Transmission {
+  post(message: Rope, sink: AnswerSink): UpstreamRequest {
     this.#untold.add(sink);
     if (this.over) queueMicrotask(() => this.#failPost(sink, new TransportError('unreachable', ENDED)));
     const recall = this.#child.write(asLine(message), () => {
@@ -172,7 +172,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   }
 
   abandoned(call: Call): void {
-    if (this.#heldFor === call) this.#letGo();
+    if (this.#heldFor === call) this.#detach();
     this.calls.delete(call.key);
     this.#usedAt = performance.now();
     if (!this.over) this.#liveness.doubt(call.madeAt);
@@ -191,7 +191,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
     this.#options.onRefused('it refused the handshake');
   }
 
-  lags(recipient: Recipient, catchUp: CatchUp): void {
+  lags(recipient: Recipient, backpressure: Backpressure): void {
     if (recipient.lags) return;
     recipient.lags = true;
     // Others who are spoken to on the same channel are not held up.
@@ -200,9 +200,9 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
       this.#heldFor = recipient;
       this.#child.hold(true);
     }
-    catchUp(() => {
+    backpressure(() => {
       recipient.lags = false;
-      if (this.#heldFor === recipient) this.#letGo();
+      if (this.#heldFor === recipient) this.#detach();
     });
   }
 
@@ -221,7 +221,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
     return this.#child.stop();
   }
 
-  #letGo(): void {
+  #detach(): void {
     if (this.#heldFor === undefined) return;
     this.#heldFor = undefined;
     this.#child.hold(false);

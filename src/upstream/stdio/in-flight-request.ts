@@ -1,9 +1,9 @@
 import type { RequestId } from '../../jsonrpc/index.js';
-import type { CatchUp } from '../backpressure.js';
+import type { Backpressure } from '../backpressure.js';
 import { TransportError } from '../errors.js';
 import type { ResponseHeaders } from '../response-headers.js';
-import type { AnswerSink, Transmission } from '../transport.js';
-import { INITIALIZE, type RequestFacts } from './messages.js';
+import type { AnswerSink, UpstreamRequest } from '../transport.js';
+import { INITIALIZE, type RequestTraits } from './messages.js';
 import type { StdioSession } from './session.js';
 
 /** Whoever messages of a process are handed to: a request in flight, or the stream of a session. */
@@ -15,14 +15,14 @@ export interface Recipient {
 export interface CallOwner {
   /** Nobody waits for the answer any more. */
   abandoned(call: Call): void;
-  lags(recipient: Recipient, catchUp: CatchUp): void;
+  lags(recipient: Recipient, backpressure: Backpressure): void;
 }
 
 const JSON_BODY: ResponseHeaders = { 'content-type': 'application/json' };
 const EVENTS: ResponseHeaders = { 'content-type': 'text/event-stream' };
 
 /** A request that was written to a process, and what comes of it. */
-export class Call implements Transmission, Recipient {
+export class Call implements UpstreamRequest, Recipient {
   lags = false;
   /** On the monotonic clock. */
   readonly madeAt = performance.now();
@@ -31,7 +31,7 @@ export class Call implements Transmission, Recipient {
   /** {@link keyOf} the id under which the process knows it. */
   readonly key: string;
   readonly method: string;
-  readonly facts: RequestFacts;
+  readonly facts: RequestTraits;
   /** The one that it came on. */
   readonly session: StdioSession | undefined;
   /** Takes the request back, where it has not been written yet. */
@@ -48,7 +48,7 @@ export class Call implements Transmission, Recipient {
       id: RequestId;
       key: string;
       method: string;
-      facts: RequestFacts;
+      facts: RequestTraits;
       session: StdioSession | undefined;
     },
   ) {
@@ -71,8 +71,8 @@ export class Call implements Transmission, Recipient {
     this.#owner.abandoned(this);
   }
 
-  waitFor(catchUp: CatchUp | undefined): void {
-    if (catchUp !== undefined && !this.#over) this.#owner.lags(this, catchUp);
+  waitFor(backpressure: Backpressure | undefined): void {
+    if (backpressure !== undefined && !this.#over) this.#owner.lags(this, backpressure);
   }
 
   /** A message on account of the request, before its response. */

@@ -58,7 +58,7 @@ function scalarText(bytes: Buffer, node: JsonNode | undefined): string | undefin
 }
 
 /** What of a request is needed to find the way of what comes on its account. */
-export interface RequestFacts {
+export interface RequestTraits {
   readonly progressToken: string | undefined;
   /** Whether it asks for log messages itself, as requests without a session do. */
   readonly wantsLog: boolean;
@@ -66,9 +66,9 @@ export interface RequestFacts {
   readonly envelope: () => Rope | undefined;
 }
 
-const NO_FACTS: RequestFacts = { progressToken: undefined, wantsLog: false, envelope: () => undefined };
+const NO_FACTS: RequestTraits = { progressToken: undefined, wantsLog: false, envelope: () => undefined };
 
-export function factsOf({ bytes, params }: RequestFrame): RequestFacts {
+export function factsOf({ bytes, params }: RequestFrame): RequestTraits {
   const meta = metaOf(bytes, params);
   if (meta === undefined) return NO_FACTS;
   return {

@@ -1,13 +1,13 @@
 import { parseAnswer, type Rope } from '../../jsonrpc/index.js';
 import { TransportError } from '../errors.js';
-import type { AnswerSink, Transmission, Transport } from '../transport.js';
+import type { AnswerSink, Transport, UpstreamRequest } from '../transport.js';
 import type { Conversation } from './conversation.js';
 import type { Processes } from './processes.js';
 import { SharedRouting } from './shared-routing.js';
-import { answerLater, failLater } from './synthetic-response.js';
+import { synthesizeFailure, synthesizeResponse } from './synthetic-response.js';
 
 /** All requests to one process, which is ended with the transport: to try something out on. */
-export class SiblingTransport implements Transport {
+export class ProbeTransport implements Transport {
   readonly #processes: Processes;
   readonly #onClosed: () => void;
   #process: Conversation | undefined;
@@ -22,8 +22,8 @@ export class SiblingTransport implements Transport {
     _headers: readonly string[],
     body: Rope | undefined,
     sink: AnswerSink,
-  ): Transmission {
-    if (method !== 'POST' || body === undefined) return answerLater(sink, 405, '');
+  ): UpstreamRequest {
+    if (method !== 'POST' || body === undefined) return synthesizeResponse(sink, 405, '');
     const frame = parseAnswer(body.toBuffer());
     try {
       if (this.#process === undefined || this.#process.over) {
@@ -37,7 +37,7 @@ export class SiblingTransport implements Transport {
         : this.#process.post(body, sink);
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
-      return failLater(sink, error);
+      return synthesizeFailure(sink, error);
     }
   }
 

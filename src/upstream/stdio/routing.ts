@@ -1,5 +1,5 @@
 import type { NotificationFrame, RequestFrame, Rope } from '../../jsonrpc/index.js';
-import type { CatchUp } from '../backpressure.js';
+import type { Backpressure } from '../backpressure.js';
 import type { Call, Recipient } from './in-flight-request.js';
 import { keyOf, LOG, PROGRESS, paramOf } from './messages.js';
 import { StdioSession } from './session.js';
@@ -17,7 +17,7 @@ export interface Talk {
   /** Answers a request of the server. */
   write(message: Rope): void;
   refuse(frame: RequestFrame): void;
-  lags(recipient: Recipient, catchUp: CatchUp): void;
+  lags(recipient: Recipient, backpressure: Backpressure): void;
   quirk(what: string): void;
 }
 
@@ -42,7 +42,7 @@ export class OwnRouting implements Routing {
 
   constructor(id: string, talk: Talk) {
     this.#talk = talk;
-    this.session = new StdioSession(id, (recipient, catchUp) => talk.lags(recipient, catchUp));
+    this.session = new StdioSession(id, (recipient, backpressure) => talk.lags(recipient, backpressure));
   }
 
   onRequest(frame: RequestFrame): void {

@@ -1,5 +1,5 @@
-import type { CatchUp } from '../backpressure.js';
-import type { AnswerSink, Transmission } from '../transport.js';
+import type { Backpressure } from '../backpressure.js';
+import type { AnswerSink, UpstreamRequest } from '../transport.js';
 import type { Recipient } from './in-flight-request.js';
 
 /** Messages that are kept until somebody listens: servers ask for roots as soon as they are let. */
@@ -14,9 +14,9 @@ export class StdioSession implements Recipient {
   #kept: Buffer[] = [];
   #keptBytes = 0;
   #listened = false;
-  readonly #onLag: (session: StdioSession, catchUp: CatchUp) => void;
+  readonly #onLag: (session: StdioSession, backpressure: Backpressure) => void;
 
-  constructor(id: string, onLag: (session: StdioSession, catchUp: CatchUp) => void) {
+  constructor(id: string, onLag: (session: StdioSession, backpressure: Backpressure) => void) {
     this.id = id;
     this.#onLag = onLag;
   }
@@ -27,7 +27,7 @@ export class StdioSession implements Recipient {
   }
 
   /** Opens the stream; an older one makes way. */
-  listen(sink: AnswerSink): Transmission {
+  listen(sink: AnswerSink): UpstreamRequest {
     const older = this.#stream;
     this.#stream = sink;
     this.#listened = true;
@@ -44,8 +44,8 @@ export class StdioSession implements Recipient {
       abort: () => {
         if (this.#stream === sink) this.#stream = undefined;
       },
-      waitFor: (catchUp) => {
-        if (catchUp !== undefined && this.#stream === sink) this.#onLag(this, catchUp);
+      waitFor: (backpressure) => {
+        if (backpressure !== undefined && this.#stream === sink) this.#onLag(this, backpressure);
       },
     };
   }

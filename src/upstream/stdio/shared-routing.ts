@@ -37,7 +37,9 @@ export class SharedRouting implements Routing {
   }
 
   join(id: string): StdioSession {
-    const session = new StdioSession(id, (recipient, catchUp) => this.#talk.lags(recipient, catchUp));
+    const session = new StdioSession(id, (recipient, backpressure) =>
+      this.#talk.lags(recipient, backpressure),
+    );
     this.#sessions.set(session, new Set());
     return session;
   }

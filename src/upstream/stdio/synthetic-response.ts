@@ -1,19 +1,19 @@
 import type { TransportError } from '../errors.js';
-import type { AnswerSink, Transmission } from '../transport.js';
+import type { AnswerSink, UpstreamRequest } from '../transport.js';
 
 /** Answers as a server would, once whoever sent the request can take it. */
-export function answerLater(sink: AnswerSink, status: number, text: string): Transmission {
+export function synthesizeResponse(sink: AnswerSink, status: number, text: string): UpstreamRequest {
   return later(() => {
     sink.onHead(status, {});
     sink.onEnd(text);
   });
 }
 
-export function failLater(sink: AnswerSink, error: TransportError): Transmission {
+export function synthesizeFailure(sink: AnswerSink, error: TransportError): UpstreamRequest {
   return later(() => sink.onError(error));
 }
 
-function later(work: () => void): Transmission {
+function later(work: () => void): UpstreamRequest {
   let aborted = false;
   queueMicrotask(() => {
     if (!aborted) work();

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { parseAnswer, type RequestFrame, type Rope } from '../../jsonrpc/index.js';
 import { TransportError } from '../errors.js';
-import type { AnswerSink, Transmission, Transport } from '../transport.js';
+import type { AnswerSink, Transport, UpstreamRequest } from '../transport.js';
 import type { Conversation } from './conversation.js';
 import { INITIALIZE, paramOf } from './messages.js';
-import { SiblingTransport } from './probe-transport.js';
+import { ProbeTransport } from './probe-transport.js';
 import { ProcessLimit } from './process-limit.js';
 import { Processes, type ProcessesOptions } from './processes.js';
 import { OwnRouting } from './routing.js';
 import type { StdioSession } from './session.js';
 import { SharedRouting } from './shared-routing.js';
 import { SharedServer } from './shared-server.js';
-import { answerLater, failLater } from './synthetic-response.js';
+import { synthesizeFailure, synthesizeResponse } from './synthetic-response.js';
 
 export interface StdioOptions extends ProcessesOptions {
   /** All sessions are on one process. */
@@ -29,8 +29,8 @@ export interface StdioOptions extends ProcessesOptions {
 interface Place {
   readonly conversation: Conversation;
   readonly session: StdioSession;
-  request(frame: RequestFrame, sink: AnswerSink): Transmission;
-  post(message: Rope, sink: AnswerSink): Transmission;
+  request(frame: RequestFrame, sink: AnswerSink): UpstreamRequest;
+  post(message: Rope, sink: AnswerSink): UpstreamRequest;
   end(): void;
 }
 
@@ -48,7 +48,7 @@ export class StdioTransport implements Transport {
   readonly #processes: Processes;
   readonly #places = new Map<string, Place>();
   /** Of transports to try something out over. */
-  readonly #siblings = new Set<Processes>();
+  readonly #probeTransports = new Set<Processes>();
   #common: Conversation | undefined;
   #server: SharedServer | undefined;
   /** The server that is shared has refused the newest revision. */
@@ -65,15 +65,15 @@ export class StdioTransport implements Transport {
     headers: readonly string[],
     body: Rope | undefined,
     sink: AnswerSink,
-  ): Transmission {
+  ): UpstreamRequest {
     const at = headers.indexOf('mcp-session-id');
     const place = at === -1 ? undefined : this.#places.get(headers[at + 1] as string);
-    if (at !== -1 && place === undefined) return answerLater(sink, 404, 'Session not found');
+    if (at !== -1 && place === undefined) return synthesizeResponse(sink, 404, 'Session not found');
     if (method === 'POST' && body !== undefined) return this.#post(body, sink, place);
-    if (place === undefined) return answerLater(sink, 405, 'there is no stream without a session');
+    if (place === undefined) return synthesizeResponse(sink, 405, 'there is no stream without a session');
     if (method === 'GET') return place.session.listen(sink);
     this.abandon(place.session.id);
-    return answerLater(sink, 200, '');
+    return synthesizeResponse(sink, 200, '');
   }
 
   /** Ends a session, and the process that it has to itself. */
@@ -87,23 +87,23 @@ export class StdioTransport implements Transport {
     this.#options.onQuirk?.(what);
   }
 
-  sibling(): Transport {
+  probeTransport(): Transport {
     // Beside the others: what is tried out is gone before it could take a place from them.
     const processes = new Processes({ ...this.#options, limit: new ProcessLimit(2) });
-    this.#siblings.add(processes);
-    return new SiblingTransport(processes, () => this.#siblings.delete(processes));
+    this.#probeTransports.add(processes);
+    return new ProbeTransport(processes, () => this.#probeTransports.delete(processes));
   }
 
   async close(): Promise<void> {
     clearInterval(this.#idle);
-    await Promise.all([this.#processes, ...this.#siblings].map((processes) => processes.close()));
+    await Promise.all([this.#processes, ...this.#probeTransports].map((processes) => processes.close()));
   }
 
-  #post(body: Rope, sink: AnswerSink, place: Place | undefined): Transmission {
+  #post(body: Rope, sink: AnswerSink, place: Place | undefined): UpstreamRequest {
     const frame = parseAnswer(body.toBuffer());
     if (frame.type !== 'request') {
       const to = place ?? this.#common;
-      return to === undefined ? answerLater(sink, 202, '') : to.post(body, sink);
+      return to === undefined ? synthesizeResponse(sink, 202, '') : to.post(body, sink);
     }
     try {
       if (place !== undefined) return place.request(frame, sink);
@@ -111,12 +111,12 @@ export class StdioTransport implements Transport {
       return this.#options.shared ? this.#join(frame, sink) : this.#open(frame, sink);
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
-      return failLater(sink, error);
+      return synthesizeFailure(sink, error);
     }
   }
 
   /** A session, on a process of its own. */
-  #open(frame: RequestFrame, sink: AnswerSink): Transmission {
+  #open(frame: RequestFrame, sink: AnswerSink): UpstreamRequest {
     const id = randomUUID();
     const conversation = this.#processes.start(
       (talk) => new OwnRouting(id, talk),
@@ -134,7 +134,7 @@ export class StdioTransport implements Transport {
   }
 
   /** A session, on the process that all of them share. */
-  #join(frame: RequestFrame, sink: AnswerSink): Transmission {
+  #join(frame: RequestFrame, sink: AnswerSink): UpstreamRequest {
     const id = randomUUID();
     const server = this.#sharedServer(frame);
     const { session, sent } = server.open(frame, id, sink);
@@ -142,7 +142,7 @@ export class StdioTransport implements Transport {
       conversation: server.conversation,
       session,
       request: (asked, to) => server.request(asked, to, session),
-      post: (message, to) => server.post(message, to, session) ?? answerLater(to, 202, ''),
+      post: (message, to) => server.post(message, to, session) ?? synthesizeResponse(to, 202, ''),
       end: () => server.leave(session),
     });
     return sent;
@@ -163,7 +163,7 @@ export class StdioTransport implements Transport {
     return server;
   }
 
-  #ask(frame: RequestFrame, sink: AnswerSink): Transmission {
+  #ask(frame: RequestFrame, sink: AnswerSink): UpstreamRequest {
     if (this.#common === undefined || this.#common.over) {
       const common = this.#startShared(() => {
         if (this.#common === common) this.#common = undefined;

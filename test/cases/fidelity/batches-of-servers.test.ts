@@ -77,13 +77,13 @@ describe('LL: a client of 2025-03-26', () => {
   test('hears each message of a batch on the stream of its session', async () => {
     const session = await rig.session();
     const stream = await session.listen();
-    const feed = await until(() => rig.backend.streams.at(-1), 'the stream of the backend');
+    const getStream = await until(() => rig.backend.streams.at(-1), 'the stream of the backend');
     const changed = (n: number) => ({
       jsonrpc: '2.0',
       method: 'notifications/tools/list_changed',
       params: { n },
     });
-    feed.stream.write(`data: ${JSON.stringify([changed(1), changed(2)])}\n\n`);
+    getStream.stream.write(`data: ${JSON.stringify([changed(1), changed(2)])}\n\n`);
     expect([(await stream.next()).json, (await stream.next()).json]).toEqual([changed(1), changed(2)]);
     stream.abort();
   });

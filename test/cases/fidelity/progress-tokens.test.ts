@@ -125,12 +125,12 @@ test.each(['LL', 'ML'] as const)(
         events.event(note(raw(`${progressToken}.0`), 2));
         // Some servers send it on the session's own stream.
         if (cell === 'ML') {
-          const feed = await until(
+          const getStream = await until(
             () => rig.backend.streams.find((one) => one.session === session),
             'the feed',
           );
-          feed.stream.event(note(String(progressToken), 3));
-          feed.stream.event(note('999', 4));
+          getStream.stream.event(note(String(progressToken), 3));
+          getStream.stream.event(note('999', 4));
           await new Promise((resolve) => setTimeout(resolve, 50));
         }
         events.event({ ...frame(rig.result('{"content":[]}')), id });

@@ -197,12 +197,12 @@ describe.concurrent('a signal', () => {
     const session = await legacy(gateway.url('/old'));
     const { headers, body } = modernRequest('tools/call', { ...call(0), _meta: { progressToken: 'p' } });
     const unread = [
-      deaf(gateway.url('/old'), 'POST', headers as Record<string, string>, body as string),
-      deaf(gateway.url('/young'), 'POST', headers as Record<string, string>, body as string),
-      deaf(gateway.url('/old'), 'GET', session.headers as Record<string, string>),
+      unreadable(gateway.url('/old'), 'POST', headers as Record<string, string>, body as string),
+      unreadable(gateway.url('/young'), 'POST', headers as Record<string, string>, body as string),
+      unreadable(gateway.url('/old'), 'GET', session.headers as Record<string, string>),
       // One that does not even finish its request, and one that says nothing at all.
-      deaf(gateway.url('/old'), 'POST', { 'content-length': '1000' }, '{"jsonrpc":'),
-      deaf(gateway.url('/old')),
+      unreadable(gateway.url('/old'), 'POST', { 'content-length': '1000' }, '{"jsonrpc":'),
+      unreadable(gateway.url('/old')),
     ];
     await until(() => old.received('tools/call').length > 0, 'the call to be in flight');
     await sleep(1_000);
@@ -261,7 +261,7 @@ function pipelined(url: string, headers: Record<string, string>, body: string) {
 }
 
 /** A connection that sends a request, or a part of one, and reads nothing of what comes. */
-function deaf(url: string, method?: string, headers: Record<string, string> = {}, body = ''): Socket {
+function unreadable(url: string, method?: string, headers: Record<string, string> = {}, body = ''): Socket {
   const { hostname, port, pathname, host } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => {});

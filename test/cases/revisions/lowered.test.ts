@@ -336,8 +336,8 @@ describe.each(REVISIONS)('LL: the answer of a newer client to a server of %s', (
         const listening = await session.listen();
         rig.on('tools/call', async (step) => {
           const events = step.stream({ 'mcp-session-id': step.session ?? '' });
-          const feed = await until(() => rig.backend.streams.at(-1), 'the stream of the backend');
-          (where === 'the call' ? events : feed.stream).event(question);
+          const getStream = await until(() => rig.backend.streams.at(-1), 'the stream of the backend');
+          (where === 'the call' ? events : getStream.stream).event(question);
           await until(() => rig.backend.requests.find(({ json }) => json?.id === 'q'), 'the answer');
           events.event(step.frame({ result: { content: [] } }));
           events.end();

@@ -8,7 +8,7 @@ export interface Ask {
   readonly params?: Loose;
 }
 
-/** Questions that are put to the client at once, by key. */
+/** JoinedServerRequests that are put to the client at once, by key. */
 export type Round = Readonly<Record<string, Ask>>;
 
 /** The answers to a round by key, `{ error: { code, message } }` for a refused one; or what to return for now. */

@@ -33,7 +33,7 @@ const remembered = new LRUCache<string, Promises>({ max: REMEMBERED_PROMISES });
  * What a legacy server promises to tell of.
  * @param capabilities JSON text
  */
-export function promisesOf(capabilities: string): Promises {
+export function declaredChanges(capabilities: string): Promises {
   const known = remembered.get(capabilities);
   if (known !== undefined) return known;
   const declared = JSON.parse(capabilities) as Record<
@@ -78,7 +78,7 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
   async apply(filter: ChangeFilter): Promise<ChangeFilter> {
     if (isEmpty(filter)) {
       if (this.#held !== undefined) await this.#unsubscribe(this.#held.session, [...this.#subscribed]);
-      this.#letGo();
+      this.#detach();
       return NO_CHANGES;
     }
     for (let attempt = 0; ; attempt++) {
@@ -93,7 +93,7 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
 
   close(): void {
     this.#closed = true;
-    this.#letGo();
+    this.#detach();
   }
 
   onChange(frame: NotificationFrame): void {
@@ -104,18 +104,18 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
     this.#listener.onGap();
   }
 
-  onDeaf(): void {
+  onUnreadable(): void {
     this.#listener.onDown();
   }
 
   onLost(): void {
-    this.#letGo();
+    this.#detach();
     this.#listener.onDown();
   }
 
   async #session(): Promise<BackendSession> {
     if (this.#held !== undefined && !this.#held.session.lost) return this.#held.session;
-    this.#letGo();
+    this.#detach();
     const held = await this.#lease();
     if (this.#closed) held.release();
     else {
@@ -124,13 +124,13 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
       held.park(true);
       held.session.watcher = this;
     }
-    await held.session.feedSettled();
+    await held.session.getStreamSettled();
     return held.session;
   }
 
   async #applyOn(session: BackendSession, { lists, resources }: ChangeFilter): Promise<ChangeFilter> {
-    const promises = promisesOf(session.info.capabilities);
-    if (session.deaf) return NO_CHANGES;
+    const promises = declaredChanges(session.info.capabilities);
+    if (session.unreadable) return NO_CHANGES;
     const subscribed = this.#subscribed;
     const wanted = promises.subscribe ? resources : NO_CHANGES.resources;
     const added = [...wanted].filter((uri) => !subscribed.has(uri));
@@ -154,7 +154,7 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
     await this.#setUp.askForEach(uris, session, 'resources/unsubscribe', this.#forwarded()).catch(() => {});
   }
 
-  #letGo(): void {
+  #detach(): void {
     const held = this.#held;
     this.#held = undefined;
     this.#subscribed = new Set();

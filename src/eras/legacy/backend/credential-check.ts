@@ -23,7 +23,7 @@ export async function accepts(session: BackendSession, forwarded: ForwardedHeade
   if (reply.status >= 500)
     throw badGateway(`${name} answered HTTP ${reply.status}: ${saidIn(reply).slice(0, 200)}`);
   if (reply.kind === 'answer' && reply.frame.type === 'error' && reply.status >= 400) {
-    rejectWrongEra(session, reply.frame, backendError(reply.frame, reply.status, 'none'));
+    rejectWrongEra(session, reply.frame, backendError(reply.frame, reply.status, 'neutral'));
   }
   return true;
 }

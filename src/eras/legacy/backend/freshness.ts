@@ -1,6 +1,6 @@
 import type { ListChange } from '../../../exchange/changes.js';
 import type { Freshness } from '../../../exchange/kept.js';
-import { promisesOf } from './change-upstream.js';
+import { declaredChanges } from './change-upstream.js';
 import type { BackendSession } from './session.js';
 
 /** How long a list is kept while the gateway hears of its changes: some servers forget to tell of one. */
@@ -27,6 +27,6 @@ export function freshnessOf(
   const told = TOLD_BY[method];
   const { watch } = session;
   if (told === undefined || watch === undefined) return undefined;
-  const promised = promisesOf(session.info.capabilities).lists.has(told);
+  const promised = declaredChanges(session.info.capabilities).lists.has(told);
   return promised ? { ttlMs: WATCHED_MS, hintMs: 0, shared: false, watch } : undefined;
 }

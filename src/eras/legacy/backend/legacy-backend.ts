@@ -25,9 +25,9 @@ export class LegacyBackend {
   /** Newest revision that the configuration allows. */
   newestAllowed: Revision = NEWEST_LEGACY;
   /** The backend, or a proxy before it, sends nothing of a GET stream until something happens on it. */
-  holdsFeedBack = false;
+  delaysGetStream = false;
   /** Whether the backend has a GET stream. */
-  #feed: { readonly there: boolean; readonly until: number } | undefined;
+  #getStream: { readonly there: boolean; readonly until: number } | undefined;
   #lowered: { readonly revision: Revision; readonly until: number } | undefined;
   readonly #infos = new LRUCache<string, InitializeInfo>({ max: REMEMBERED_INFOS });
 
@@ -39,19 +39,19 @@ export class LegacyBackend {
   }
 
   /** The backend said that it has no GET stream. */
-  get hasNoFeed(): boolean {
-    return this.knowsFeed && this.#feed?.there === false;
+  get hasNoGetStream(): boolean {
+    return this.knowsGetStream && this.#getStream?.there === false;
   }
 
   /** Whether it is known if the backend has a GET stream. */
-  get knowsFeed(): boolean {
+  get knowsGetStream(): boolean {
     if (this.transport.ownsSessions === true) return true;
-    return this.#feed !== undefined && performance.now() < this.#feed.until;
+    return this.#getStream !== undefined && performance.now() < this.#getStream.until;
   }
 
   /** The backend has a GET stream, or has none. */
-  noteFeed(there: boolean): void {
-    this.#feed = { there, until: performance.now() + BELIEVED_MS };
+  noteGetStream(there: boolean): void {
+    this.#getStream = { there, until: performance.now() + BELIEVED_MS };
   }
 
   /** Newest revision to offer: the backend may refuse newer ones instead of negotiating. */
@@ -82,9 +82,9 @@ export class LegacyBackend {
         resolve();
       };
       const sink: AnswerSink = { onHead() {}, onMessage() {}, onEnd: done, onError: done };
-      const transfer = this.transport.send('DELETE', headers, undefined, sink);
+      const upstreamRequest = this.transport.send('DELETE', headers, undefined, sink);
       const timer = setTimeout(() => {
-        transfer.abort();
+        upstreamRequest.abort();
         resolve();
       }, DELETE_MS);
     });

@@ -3,7 +3,7 @@ import { cancelled, type ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { serverMessageFor } from '../../../exchange/progress.js';
 import { rewriteParams } from '../../../exchange/rewrite.js';
-import type { Answer, ForwardedHeaders, Question } from '../../../exchange/types.js';
+import type { Answer, ForwardedHeaders, ServerRequest } from '../../../exchange/types.js';
 import {
   type Edits,
   getMember,
@@ -11,7 +11,7 @@ import {
   type RequestFrame,
   Rope,
 } from '../../../jsonrpc/index.js';
-import type { CatchUp } from '../../../upstream/backpressure.js';
+import type { Backpressure } from '../../../upstream/backpressure.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
 import { lowerParams } from '../wire/downgrade.js';
 import { featuresFor } from '../wire/revisions.js';
@@ -94,7 +94,7 @@ export class LegacyCall implements RpcListener, Answering {
     this.#rpc = sent.rpc;
     this.#exchange.onCancel((reason) => this.#cancel(reason));
     const first = await sent.done;
-    const reply = breaksOff(first) ? await this.#takeUp(first) : first;
+    const reply = breaksOff(first) ? await this.#resume(first) : first;
     this.#done = true;
     this.#exchange.onCancel(undefined);
     this.#exchange.notes.backendMs = performance.now() - startedAt;
@@ -111,7 +111,7 @@ export class LegacyCall implements RpcListener, Answering {
     );
   }
 
-  onNotification(frame: NotificationFrame): CatchUp | undefined {
+  onNotification(frame: NotificationFrame): Backpressure | undefined {
     if (isChange(frame.method)) this.#onChange(frame);
     const exchange = this.#exchange;
     const message = serverMessageFor(exchange, frame, String(this.#id));
@@ -132,7 +132,7 @@ export class LegacyCall implements RpcListener, Answering {
     return this.#done;
   }
 
-  answerTo(question: Question): Promise<Answer> {
+  answerTo(question: ServerRequest): Promise<Answer> {
     const { caller } = this.#exchange;
     const ask = (): Promise<Answer> => this.#exchange.ask(question);
     const isOfRoots = question.method === 'roots/list' && caller.era !== 'legacy';
@@ -160,12 +160,12 @@ export class LegacyCall implements RpcListener, Answering {
    * (basic/transports, "Resumability and Redelivery"). A refusal to go on speaks of the stream and not of the request,
    * which was begun long before: it is never a reason to send that again.
    */
-  async #takeUp(broken: RpcReply): Promise<RpcReply> {
+  async #resume(broken: RpcReply): Promise<RpcReply> {
     let reply = broken;
     let failures = 0;
     for (let n = 0; n < MAX_RESUMES && breaksOff(reply); n++) {
       // A server that ends its stream in mid-call wants nobody to hold a connection for the rest (SEP-1699).
-      if (reply.broke !== true && reply.retryMs !== undefined) this.#exchange.letGo();
+      if (reply.broke !== true && reply.retryMs !== undefined) this.#exchange.detach();
       const pause = Math.max(reply.retryMs ?? USUAL_RESUME_PAUSE_MS, SHORTEST_RESUME_PAUSE_MS);
       await new Promise((resolve) => setTimeout(resolve, Math.min(pause, LONGEST_RESUME_PAUSE_MS)));
       if (this.#exchange.cancelled !== undefined) return reply;

@@ -1,6 +1,6 @@
 import { abortable } from '../../../exchange/abortable.js';
 import { type Change, type ChangeFilter, changeOf, LIST_CHANGES } from '../../../exchange/changes.js';
-import { Patience } from '../../../exchange/circuit-breaker.js';
+import { CircuitBreaker } from '../../../exchange/circuit-breaker.js';
 import { badGateway } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { Subscriber, Subscription } from '../../../exchange/hub.js';
@@ -13,7 +13,7 @@ import { getMember, type NotificationFrame, scanJson, stringOf } from '../../../
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import { withoutPromises } from '../wire/results.js';
 import { neutralTaskCapabilities } from '../wire/tasks.js';
-import { promisesOf } from './change-upstream.js';
+import { declaredChanges } from './change-upstream.js';
 import { accepts } from './credential-check.js';
 import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
 import type { LegacyBackend } from './legacy-backend.js';
@@ -24,7 +24,7 @@ import { PooledSessions } from './pooled-sessions.js';
 import { outcomeOf, refusedHandshake, saidIn } from './replies.js';
 import { Roots, type RootsPolicy } from './roots.js';
 import { BackendSession } from './session.js';
-import { ClientAffinity } from './session-binding.js';
+import { LegacySessionBinding } from './session-binding.js';
 import { type Lease, type PoolOptions, Waiter } from './session-pool.js';
 import { SetUp } from './session-setup.js';
 import { LegacyTasks, type OptionalTasks } from './tasks.js';
@@ -54,12 +54,12 @@ export class LegacyOutbound implements Outbound {
   readonly #roots: Roots;
   readonly #tasks: LegacyTasks;
   readonly #levels = new LogLevels(this.setUp);
-  readonly #patience: Patience;
+  readonly #breaker: CircuitBreaker;
 
   constructor(backend: LegacyBackend, options: LegacyOutboundOptions) {
     this.#backend = backend;
     this.#options = options;
-    this.#patience = new Patience(backend.handshakeMs);
+    this.#breaker = new CircuitBreaker(backend.handshakeMs);
     backend.losses = new LossTable(options.lost, backend.transport.ownsSessions);
     this.#roots = new Roots(options.roots);
     this.#tasks = new LegacyTasks(this.#roots, options.optionalTasks);
@@ -82,14 +82,14 @@ export class LegacyOutbound implements Outbound {
 
   async describe(caller: Caller): Promise<ServerDescription> {
     if (caller.session !== undefined) {
-      const affinity = this.#affinity(caller.session, caller);
-      const session = await affinity.session();
-      if (!this.#backend.knowsFeed && promisesAny(session)) await affinity.tryFeed();
+      const binding = this.#binding(caller.session, caller);
+      const session = await binding.session();
+      if (!this.#backend.knowsGetStream && promisesAny(session)) await binding.tryGetStream();
       return describe(session, true);
     }
     const lease = await this.#pooled.lease(caller);
     try {
-      await lease.session.feedSettled();
+      await lease.session.getStreamSettled();
       return describe(lease.session, false);
     } finally {
       lease.release();
@@ -102,10 +102,10 @@ export class LegacyOutbound implements Outbound {
       await this.describe(caller);
       return;
     }
-    const known = client.affinity instanceof ClientAffinity ? client.affinity : undefined;
-    const affinity = known ?? new ClientAffinity(this, client, caller);
-    await affinity.authenticate(caller);
-    if (known === undefined) this.#attach(client, affinity);
+    const known = client.binding instanceof LegacySessionBinding ? client.binding : undefined;
+    const binding = known ?? new LegacySessionBinding(this, client, caller);
+    await binding.authenticate(caller);
+    if (known === undefined) this.#attach(client, binding);
   }
 
   subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
@@ -152,27 +152,27 @@ export class LegacyOutbound implements Outbound {
 
   /** A call of a client with a session: on the one backend session that belongs to it. */
   #callOwn(exchange: Exchange, client: ClientSession): Promise<Outcome> {
-    const affinity = this.#affinity(client, exchange.caller);
+    const binding = this.#binding(client, exchange.caller);
     exchange.notes.session = 'own';
     const { method } = exchange.request;
     if (!mayBeAsked(exchange.caller, method) && method !== TASK_RESULT)
-      return this.#callOn(affinity, exchange);
-    const over = affinity.expectQuestions();
-    return this.#callOn(affinity, exchange).finally(over);
+      return this.#callOn(binding, exchange);
+    const over = binding.expectQuestions();
+    return this.#callOn(binding, exchange).finally(over);
   }
 
-  async #callOn(affinity: ClientAffinity, exchange: Exchange): Promise<Outcome> {
+  async #callOn(binding: LegacySessionBinding, exchange: Exchange): Promise<Outcome> {
     for (let attempt = 0; ; attempt++) {
-      const session = affinity.ready ?? (await abortable(exchange, affinity.session()));
-      const settled = session.feedSettled();
+      const session = binding.ready ?? (await abortable(exchange, binding.session()));
+      const settled = session.getStreamSettled();
       if (settled !== undefined) await settled;
       const reply = await new LegacyCall(exchange, session, this.#roots, this.onChange).run();
       const again = this.#mayRepeat(reply, session, attempt);
       if (again) {
-        affinity.replace(session);
+        binding.replace(session);
         continue;
       }
-      if (reply.kind === 'answer' && reply.frame.type === 'result') rememberSetUp(affinity, exchange);
+      if (reply.kind === 'answer' && reply.frame.type === 'result') rememberSetUp(binding, exchange);
       return outcomeOf(exchange, session, reply, this.#options.ttlMs);
     }
   }
@@ -192,7 +192,7 @@ export class LegacyOutbound implements Outbound {
         if (exchange.caller.logLevel !== undefined)
           await abortable(exchange, this.#levels.raise(session, exchange.caller.logLevel, exchange.caller));
         if (lease.use !== 'shared') {
-          await session.feedSettled();
+          await session.getStreamSettled();
           session.holder = call;
           exchange.onParked = (parked) => lease.park(parked);
           exchange.tryCredentials = (forwarded) => accepts(session, forwarded);
@@ -247,24 +247,24 @@ export class LegacyOutbound implements Outbound {
     return false;
   }
 
-  #affinity(client: ClientSession, caller: Caller): ClientAffinity {
-    if (client.affinity instanceof ClientAffinity) {
-      client.affinity.touch(caller);
-      return client.affinity;
+  #binding(client: ClientSession, caller: Caller): LegacySessionBinding {
+    if (client.binding instanceof LegacySessionBinding) {
+      client.binding.touch(caller);
+      return client.binding;
     }
-    const affinity = new ClientAffinity(this, client, caller);
-    this.#attach(client, affinity);
-    return affinity;
+    const binding = new LegacySessionBinding(this, client, caller);
+    this.#attach(client, binding);
+    return binding;
   }
 
-  #attach(client: ClientSession, affinity: ClientAffinity): void {
-    void client.affinity?.end();
-    client.affinity = affinity;
+  #attach(client: ClientSession, binding: LegacySessionBinding): void {
+    void client.binding?.end();
+    client.binding = binding;
   }
 
   async #open(params: HandshakeParams): Promise<BackendSession> {
     try {
-      return await this.#patience.wait(() => openSession(this.#backend, params));
+      return await this.#breaker.wait(() => openSession(this.#backend, params));
     } catch (error) {
       if (!(error instanceof HandshakeRefused)) throw error;
       throw refusedHandshake(error);
@@ -280,13 +280,13 @@ const SETS_UP: ReadonlySet<string> = new Set([
   'logging/setLevel',
 ]);
 
-function rememberSetUp(affinity: ClientAffinity, { request }: Exchange): void {
+function rememberSetUp(binding: LegacySessionBinding, { request }: Exchange): void {
   if (!SETS_UP.has(request.method)) return;
   const { bytes, node } = request.params;
   const param = (key: string): string | undefined =>
     node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, key));
   const level = param('level');
-  affinity.remember(request.method, param('uri'), isLogLevel(level) ? level : undefined);
+  binding.remember(request.method, param('uri'), isLogLevel(level) ? level : undefined);
 }
 
 /** Another process may still use the session: its ids and these must not meet. */
@@ -306,13 +306,13 @@ function speaksOfSession(reply: Exclude<RpcReply, { readonly kind: 'failed' }>):
 
 /** Whether a server promises to tell of anything. */
 function promisesAny({ info }: BackendSession): boolean {
-  const { lists, subscribe } = promisesOf(info.capabilities);
+  const { lists, subscribe } = declaredChanges(info.capabilities);
   return lists.size > 0 || subscribe;
 }
 
 function describe(session: BackendSession, sameEra: boolean): ServerDescription {
-  const { info, deaf, backend } = session;
-  const heard = deaf || backend.hasNoFeed ? withoutPromises(info.capabilities) : info.capabilities;
+  const { info, unreadable, backend } = session;
+  const heard = unreadable || backend.hasNoGetStream ? withoutPromises(info.capabilities) : info.capabilities;
   return {
     era: 'legacy',
     capabilities: sameEra ? heard : neutralTaskCapabilities(heard),

@@ -11,7 +11,7 @@ import type {
   Principal,
 } from '../../../exchange/types.js';
 import type { NotificationFrame, RequestFrame } from '../../../jsonrpc/index.js';
-import type { CatchUp } from '../../../upstream/backpressure.js';
+import type { Backpressure } from '../../../upstream/backpressure.js';
 import { declarationFor } from '../wire/results.js';
 import { NEWEST_LEGACY } from '../wire/revisions.js';
 import { LegacyUpstream } from './change-upstream.js';
@@ -157,7 +157,7 @@ export class PooledSessions {
         clientInfo,
         forwarded,
       });
-      if (hears) session.openFeed(this.#listener(session, caller, asks), forwarded);
+      if (hears) session.openGetStream(this.#listener(session, caller, asks), forwarded);
       return session;
     };
     return { key, asks, open };
@@ -221,7 +221,7 @@ class PooledListener implements SessionListener {
     this.#onChange = onChange;
   }
 
-  onNotification(frame: NotificationFrame): CatchUp | undefined {
+  onNotification(frame: NotificationFrame): Backpressure | undefined {
     if (frame.method === PROGRESS)
       return this.#session.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
     if (!isChange(frame.method)) {

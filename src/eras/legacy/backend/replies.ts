@@ -58,7 +58,7 @@ export function outcomeOf(
   if (reply.kind !== 'answer') throw whyNoAnswer(session, reply);
   const { frame } = reply;
   if (frame.type === 'result') return resultOutcome(exchange, session, frame, ttlMs);
-  const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'none');
+  const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'neutral');
   const forClient = refusalForClient(reply.status, reply.headers, frame.message, outcome);
   if (forClient !== undefined) throw forClient;
   // Servers that speak both eras may have tasks in the other one alone.
@@ -107,7 +107,7 @@ function resultOutcome(
     bytes: frame.bytes,
     node: frame.result,
     edits,
-    dress: sameEra ? 'legacy' : 'none',
+    form: sameEra ? 'legacy' : 'neutral',
     serverInfo: session.info.serverInfo,
     frameId: undefined,
     freshness: CACHEABLE.has(method) ? freshnessOf(method, session, ttlMs) : undefined,

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { QuestionRefused } from '../../../exchange/errors.js';
+import { ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Answer, Caller } from '../../../exchange/types.js';
 
 /** Whether legacy servers are told of a client's roots, and whether it is asked for them anew each time. */
@@ -22,10 +22,10 @@ export class Roots {
 
   /**
    * What a server is told that asks for the roots, for which the client is asked if need be.
-   * @throws QuestionRefused where servers are not to know them, or the client cannot be asked
+   * @throws ServerRequestRefused where servers are not to know them, or the client cannot be asked
    */
   async answer(caller: Caller, ask: () => Promise<Answer>): Promise<Answer> {
-    if (this.policy === 'off') throw new QuestionRefused('the client did not declare roots');
+    if (this.policy === 'off') throw new ServerRequestRefused('the client did not declare roots');
     const known = this.withoutAsking(caller);
     if (known !== undefined) return known;
     const answer = await ask();

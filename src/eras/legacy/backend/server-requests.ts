@@ -2,10 +2,10 @@ import {
   badGateway,
   CODE,
   type ExchangeError,
-  QuestionRefused,
-  QuestionWithdrawn,
+  ServerRequestRefused,
+  ServerRequestWithdrawn,
 } from '../../../exchange/errors.js';
-import type { Answer, ForwardedHeaders, Question } from '../../../exchange/types.js';
+import type { Answer, ForwardedHeaders, ServerRequest } from '../../../exchange/types.js';
 import type { RequestFrame } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import { answerFor } from '../wire/answers.js';
@@ -21,8 +21,8 @@ export interface Answering {
   readonly forwarded: ForwardedHeaders;
   /** The server waits for no answer any more. */
   readonly over: boolean;
-  /** @throws QuestionRefused where there is no answer to be had, QuestionWithdrawn where none is wanted any more */
-  answerTo(question: Question): Promise<Answer>;
+  /** @throws ServerRequestRefused where there is no answer to be had, ServerRequestWithdrawn where none is wanted any more */
+  answerTo(question: ServerRequest): Promise<Answer>;
   /** The server will never have the answer, for which it waits on. */
   undelivered?(error: ExchangeError): void;
 }
@@ -50,8 +50,8 @@ export async function answerServer(
       },
     );
   } catch (error) {
-    if (by.over || error instanceof QuestionWithdrawn) return;
-    const code = error instanceof QuestionRefused ? error.code : CODE.internal;
+    if (by.over || error instanceof ServerRequestWithdrawn) return;
+    const code = error instanceof ServerRequestRefused ? error.code : CODE.internal;
     session.refuse(id, (error as Error).message, by.forwarded, code);
   }
 }

@@ -2,17 +2,17 @@ import { changeNotification, isChange, listChange, resourceUpdate } from '../../
 import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
 import type {
   Answer,
-  BackendAffinity,
   Caller,
   ClientSession,
   ForwardedHeaders,
   LogLevel,
-  Question,
   SealedBackendSession,
+  ServerRequest,
+  SessionBinding,
 } from '../../../exchange/types.js';
 import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../../jsonrpc/index.js';
-import type { CatchUp } from '../../../upstream/backpressure.js';
-import { promisesOf } from './change-upstream.js';
+import type { Backpressure } from '../../../upstream/backpressure.js';
+import { declaredChanges } from './change-upstream.js';
 import { accepts } from './credential-check.js';
 import { type Answering, answerServer } from './server-requests.js';
 import type { BackendSession, SessionListener, SessionWatcher } from './session.js';
@@ -40,7 +40,7 @@ const LINGER_MS = 5_000;
  * The one backend session that belongs to a client session, replaced when the backend loses it. The client never
  * learns of the replacement: its own session stays.
  */
-export class ClientAffinity implements BackendAffinity, SessionListener, SessionWatcher, Answering {
+export class LegacySessionBinding implements SessionBinding, SessionListener, SessionWatcher, Answering {
   readonly #opener: Opener;
   readonly #client: ClientSession;
   /** As of its latest request: credentials are refreshed. */
@@ -103,7 +103,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   touch(caller: Caller): void {
     const renewed = caller.forwarded.authorization !== this.forwarded.authorization;
     this.#caller = caller;
-    if (renewed) this.#session?.renewFeed(caller.forwarded);
+    if (renewed) this.#session?.renewGetStream(caller.forwarded);
   }
 
   /**
@@ -143,19 +143,19 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
 
   listen(open: boolean): void {
     if (!open) {
-      if (this.#expecting === 0) this.#session?.closeFeed();
-    } else if (this.#session !== undefined) this.#session.openFeed(this, this.forwarded);
+      if (this.#expecting === 0) this.#session?.closeGetStream();
+    } else if (this.#session !== undefined) this.#session.openGetStream(this, this.forwarded);
     else if (this.#hadSession) this.#reopen();
   }
 
   /** Finds out whether the backend has a stream for what belongs to no call, before its client is told so. */
-  async tryFeed(): Promise<void> {
+  async tryGetStream(): Promise<void> {
     const session = this.#session;
     const over = this.expectQuestions();
-    await session?.feedSettled();
+    await session?.getStreamSettled();
     over();
     // Whatever kept it from answering will not last.
-    if (session?.backend.knowsFeed === false) session.backend.noteFeed(true);
+    if (session?.backend.knowsGetStream === false) session.backend.noteGetStream(true);
   }
 
   /**
@@ -166,7 +166,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
   expectQuestions(): () => void {
     this.#expecting++;
     clearTimeout(this.#lingering);
-    this.#session?.openFeed(this, this.forwarded);
+    this.#session?.openGetStream(this, this.forwarded);
     return () => {
       if (--this.#expecting > 0 || this.#client.listening) return;
       this.#lingering = setTimeout(() => this.listen(this.#client.listening), LINGER_MS).unref();
@@ -187,7 +187,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     await session?.end(this.forwarded);
   }
 
-  onNotification(frame: NotificationFrame): CatchUp | undefined {
+  onNotification(frame: NotificationFrame): Backpressure | undefined {
     const { bytes, root, method, params } = frame;
     if (method === PROGRESS) {
       // Under a token of the gateway's own: of a call that is over, the client could take it for one of its own.
@@ -208,7 +208,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     void answerServer(session, frame, this);
   }
 
-  async answerTo(question: Question): Promise<Answer> {
+  async answerTo(question: ServerRequest): Promise<Answer> {
     const answer = await this.#client.channel.ask(question);
     if (answer.forwarded !== undefined) this.touch({ ...this.#caller, forwarded: answer.forwarded });
     return answer;
@@ -233,13 +233,13 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
 
   onChange(): void {}
 
-  onDeaf(): void {}
+  onUnreadable(): void {}
 
   /** The stream was down for a while: whatever the client watches may have changed. */
   onGap(): void {
     const session = this.#session;
     if (session === undefined || !this.#client.listening) return;
-    const lists = [...promisesOf(session.info.capabilities).lists].map(listChange);
+    const lists = [...declaredChanges(session.info.capabilities).lists].map(listChange);
     for (const change of [...lists, ...[...(this.#resources ?? [])].map(resourceUpdate)]) {
       this.#client.channel.notify(
         parseFrame(changeNotification(change, NO_META).toBuffer()) as NotificationFrame,
@@ -277,7 +277,7 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     await Promise.allSettled([
       level === undefined ? undefined : setUp.ask(session, 'logging/setLevel', { level }, forwarded),
       setUp.askForEach([...(this.#resources ?? [])], session, 'resources/subscribe', forwarded),
-      session.feedSettled(),
+      session.getStreamSettled(),
     ]);
     this.onGap();
   }
@@ -287,6 +287,6 @@ export class ClientAffinity implements BackendAffinity, SessionListener, Session
     this.#openedAt = performance.now();
     this.#hadSession = true;
     session.watcher = this;
-    if (this.#client.listening || this.#expecting > 0) session.openFeed(this, this.forwarded);
+    if (this.#client.listening || this.#expecting > 0) session.openGetStream(this, this.forwarded);
   }
 }

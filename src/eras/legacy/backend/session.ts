@@ -1,7 +1,7 @@
 import { CODE } from '../../../exchange/errors.js';
 import { isSafe } from '../../../exchange/safe-methods.js';
 import { type ForwardedHeaders, NO_FORWARDED } from '../../../exchange/types.js';
-import { Bag, type Bagged, NOWHERE } from '../../../exchange/unordered-set.js';
+import { NOWHERE, UnorderedSet, type UnorderedSetItem } from '../../../exchange/unordered-set.js';
 import {
   type ErrorFrame,
   errorObjectRope,
@@ -15,14 +15,14 @@ import {
   requestRope,
   resultRope,
 } from '../../../jsonrpc/index.js';
-import type { CatchUp } from '../../../upstream/backpressure.js';
+import type { Backpressure } from '../../../upstream/backpressure.js';
 import { CookieJar } from '../../../upstream/cookies.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
 import { NO_ID, RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import { POST_HEADERS } from '../../../upstream/streamable-http.js';
 import type { InitializeInfo } from './handshake.js';
 import type { LegacyBackend } from './legacy-backend.js';
-import { BackendFeed, type Watch } from './standalone-get-stream.js';
+import { StandaloneGetStream, type Watch } from './standalone-get-stream.js';
 
 /** A request in flight on a backend session. */
 export interface SessionCall {
@@ -33,7 +33,7 @@ export interface SessionCall {
 }
 
 /** A request among those in flight on a session. */
-class CallInFlight implements SessionCall, RpcListener, Bagged {
+class CallInFlight implements SessionCall, RpcListener, UnorderedSetItem {
   place = NOWHERE;
   readonly id: number;
   readonly rpc: RpcCall;
@@ -51,7 +51,7 @@ class CallInFlight implements SessionCall, RpcListener, Bagged {
     return this.rpc.reply;
   }
 
-  onNotification(frame: NotificationFrame): CatchUp | undefined {
+  onNotification(frame: NotificationFrame): Backpressure | undefined {
     return this.listener.onNotification(frame);
   }
 
@@ -67,7 +67,7 @@ class CallInFlight implements SessionCall, RpcListener, Bagged {
 /** Takes what arrives on a session outside the answer stream of a call. */
 export interface SessionListener {
   /** @returns how to wait for a reader that lags behind */
-  onNotification(frame: NotificationFrame): CatchUp | undefined;
+  onNotification(frame: NotificationFrame): Backpressure | undefined;
   onRequest(frame: RequestFrame): void;
 }
 
@@ -78,7 +78,7 @@ export interface SessionWatcher {
   /** The stream for messages outside any call broke and is there again; what was sent meanwhile is lost. */
   onGap(): void;
   /** Nothing will come outside any call any more: the backend has no stream for it now, or refuses it. */
-  onDeaf(): void;
+  onUnreadable(): void;
   /** The backend does not know the session any more. */
   onLost(): void;
 }
@@ -105,9 +105,9 @@ export class BackendSession {
   /** Of every POST, name and value in turn; the session's own stand last. */
   readonly #headers: readonly string[];
   #nextId: number;
-  #calls: Bag<CallInFlight> | undefined;
-  #feed: BackendFeed | undefined;
-  #feedless = false;
+  #calls: UnorderedSet<CallInFlight> | undefined;
+  #getStream: StandaloneGetStream | undefined;
+  #withoutGetStream = false;
   #responses = 0;
   #waitingResponses: (() => void)[] | undefined;
 
@@ -160,7 +160,7 @@ export class BackendSession {
   ): SessionCall {
     const id = this.#nextId++;
     const call = new CallInFlight(this, id, listener);
-    this.#calls ??= new Bag();
+    this.#calls ??= new UnorderedSet();
     this.#calls.add(call);
     const body = requestRope(id, method, params(id));
     call.rpc.post(this.backend.transport, this.headers(forwarded), body, isSafe(method));
@@ -255,37 +255,37 @@ export class BackendSession {
     }
   }
 
-  /** Opens the stream for messages outside any request; it is kept open until {@link BackendSession.closeFeed}. */
-  openFeed(listener: SessionListener, forwarded: ForwardedHeaders): void {
-    this.#feedless = this.backend.hasNoFeed;
-    if (this.#feed !== undefined || this.#feedless) return;
-    this.#feed = new BackendFeed(this, listener, forwarded, (frame) => this.#takeStray(frame));
-    this.#feed.open();
+  /** Opens the stream for messages outside any request; it is kept open until {@link BackendSession.closeGetStream}. */
+  openGetStream(listener: SessionListener, forwarded: ForwardedHeaders): void {
+    this.#withoutGetStream = this.backend.hasNoGetStream;
+    if (this.#getStream !== undefined || this.#withoutGetStream) return;
+    this.#getStream = new StandaloneGetStream(this, listener, forwarded, (frame) => this.#takeStray(frame));
+    this.#getStream.open();
   }
 
   /** The client showed other credentials than those that the stream was opened with. */
-  renewFeed(forwarded: ForwardedHeaders): void {
-    this.#feed?.renew(forwarded);
+  renewGetStream(forwarded: ForwardedHeaders): void {
+    this.#getStream?.renew(forwarded);
   }
 
   /** Resolves when what the backend sends outside any call can come in; at once where there is no such stream. */
-  feedSettled(): Promise<void> | undefined {
-    return this.#feed?.settled;
+  getStreamSettled(): Promise<void> | undefined {
+    return this.#getStream?.settled;
   }
 
   /** While the stream for messages outside any call is open. */
   get watch(): Watch | undefined {
-    return this.#feed?.watch;
+    return this.#getStream?.watch;
   }
 
   /** Nothing can come in outside any call: the backend has no such stream, or refuses it. */
-  get deaf(): boolean {
-    return this.#feed === undefined ? this.#feedless : this.#feed.deaf;
+  get unreadable(): boolean {
+    return this.#getStream === undefined ? this.#withoutGetStream : this.#getStream.unreadable;
   }
 
-  closeFeed(): void {
-    this.#feed?.close();
-    this.#feed = undefined;
+  closeGetStream(): void {
+    this.#getStream?.close();
+    this.#getStream = undefined;
   }
 
   /** The call that is alone in flight: what is said meanwhile is most likely of it. */
@@ -333,14 +333,14 @@ export class BackendSession {
   drop(): void {
     if (this.lost) return;
     this.lost = true;
-    this.closeFeed();
+    this.closeGetStream();
     if (this.id !== undefined) this.backend.transport.abandon?.(this.id);
     this.watcher?.onLost();
   }
 
   /** Ends the session at the backend; never throws, and takes no longer than a few seconds. */
   async end(forwarded: ForwardedHeaders): Promise<void> {
-    this.closeFeed();
+    this.closeGetStream();
     this.#calls?.each(({ rpc }) => rpc.abort('session ended'));
     if (this.id === undefined || this.lost) return;
     this.lost = true;

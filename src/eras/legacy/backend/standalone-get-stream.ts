@@ -8,7 +8,7 @@ import {
 } from '../../../jsonrpc/index.js';
 import type { TransportError } from '../../../upstream/errors.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
-import type { AnswerSink, Transmission } from '../../../upstream/transport.js';
+import type { AnswerSink, UpstreamRequest } from '../../../upstream/transport.js';
 import type { BackendSession, SessionListener } from './session.js';
 
 const FIRST_PAUSE_MS = 500;
@@ -32,12 +32,12 @@ export interface Watch {
  * everything there that belongs to no request, so it is kept open: taken up again with growing pauses when it ends,
  * given up when the backend says that it has none.
  */
-export class BackendFeed implements AnswerSink {
+export class StandaloneGetStream implements AnswerSink {
   readonly #session: BackendSession;
   readonly #listener: SessionListener;
   #forwarded: ForwardedHeaders;
   readonly #onStray: (frame: ResultFrame | ErrorFrame) => void;
-  #transfer: Transmission | undefined;
+  #upstreamRequest: UpstreamRequest | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
   /** Nothing is tried any more: there is no such stream, or other credentials are waited for. */
@@ -70,10 +70,10 @@ export class BackendFeed implements AnswerSink {
     this.settled = new Promise((resolve) => {
       const { backend } = session;
       const late = (): void => {
-        backend.holdsFeedBack = true;
+        backend.delaysGetStream = true;
         resolve();
       };
-      const timer = setTimeout(late, backend.holdsFeedBack ? 0 : FIRST_ANSWER_MS);
+      const timer = setTimeout(late, backend.delaysGetStream ? 0 : FIRST_ANSWER_MS);
       opened = () => {
         clearTimeout(timer);
         resolve();
@@ -88,7 +88,7 @@ export class BackendFeed implements AnswerSink {
     if (this.#lastEventId !== undefined) headers.push('last-event-id', this.#lastEventId);
     this.#status = 0;
     this.#askedAt = performance.now();
-    this.#transfer = this.#session.backend.transport.send('GET', headers, undefined, this);
+    this.#upstreamRequest = this.#session.backend.transport.send('GET', headers, undefined, this);
   }
 
   /** The client showed other credentials than those that the stream was opened with. */
@@ -105,7 +105,7 @@ export class BackendFeed implements AnswerSink {
   }
 
   /** Nothing will come any more. */
-  get deaf(): boolean {
+  get unreadable(): boolean {
     return this.#givenUp !== undefined;
   }
 
@@ -114,20 +114,20 @@ export class BackendFeed implements AnswerSink {
     this.#endWatch();
     clearTimeout(this.#timer);
     this.#opened();
-    this.#transfer?.abort();
+    this.#upstreamRequest?.abort();
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
     const isStream = /^\s*text\/event-stream\b/i.test(String(headers['content-type'] ?? ''));
     // Some servers have a page for whoever comes with a GET.
     this.#status = status === 200 && !isStream ? NO_STREAM : status;
-    if (performance.now() - this.#askedAt < FIRST_ANSWER_MS) this.#session.backend.holdsFeedBack = false;
+    if (performance.now() - this.#askedAt < FIRST_ANSWER_MS) this.#session.backend.delaysGetStream = false;
     if (this.#status === 200) this.#begin();
   }
 
   #begin(): void {
     const { backend, watcher } = this.#session;
-    backend.noteFeed(true);
+    backend.noteGetStream(true);
     this.#wasOpen = true;
     this.#openedAt = performance.now();
     this.#watch = { live: true };
@@ -142,7 +142,8 @@ export class BackendFeed implements AnswerSink {
     if (eventId !== undefined) this.#lastEventId = eventId;
     try {
       for (const frame of parseAnswers(toValidUtf8(raw).bytes)) {
-        if (frame.type === 'notification') this.#transfer?.waitFor(this.#listener.onNotification(frame));
+        if (frame.type === 'notification')
+          this.#upstreamRequest?.waitFor(this.#listener.onNotification(frame));
         else if (frame.type === 'request') this.#listener.onRequest(frame);
         else this.#onStray(frame);
       }
@@ -187,8 +188,8 @@ export class BackendFeed implements AnswerSink {
   #giveUp(reason: 'none' | 'refused'): void {
     if (this.#closed) return;
     this.#givenUp = reason;
-    if (reason === 'none') this.#session.backend.noteFeed(false);
-    this.#session.watcher?.onDeaf();
+    if (reason === 'none') this.#session.backend.noteGetStream(false);
+    this.#session.watcher?.onUnreadable();
     this.#opened();
   }
 

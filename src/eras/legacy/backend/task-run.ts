@@ -7,8 +7,8 @@ import type {
   Caller,
   Channel,
   ForwardedHeaders,
-  Question,
   ServerMessage,
+  ServerRequest,
 } from '../../../exchange/types.js';
 import {
   getMember,
@@ -19,7 +19,7 @@ import {
   requestRope,
   stringOf,
 } from '../../../jsonrpc/index.js';
-import type { CatchUp } from '../../../upstream/backpressure.js';
+import type { Backpressure } from '../../../upstream/backpressure.js';
 import type { RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
 import { neutralResult } from '../wire/results.js';
 import { dropRelatedTask, neutralTask } from '../wire/tasks.js';
@@ -124,7 +124,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     this.#finish(undefined);
   }
 
-  onNotification(frame: NotificationFrame): CatchUp | undefined {
+  onNotification(frame: NotificationFrame): Backpressure | undefined {
     const { method, params, bytes } = frame;
     if (method === STATUS) {
       const told = params === undefined ? undefined : stringOf(bytes, getMember(bytes, params, 'taskId'));
@@ -151,7 +151,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     return this.#over;
   }
 
-  answerTo(question: Question): Promise<Answer> {
+  answerTo(question: ServerRequest): Promise<Answer> {
     const { channel, answerRoots } = this.#options;
     const ask = (): Promise<Answer> => channel.ask(question);
     return question.method === 'roots/list' ? answerRoots(ask) : ask();
@@ -162,7 +162,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     if (this.#over) return;
     if (reply.kind !== 'answer') throw whyNoAnswer(this.#session, reply);
     if (reply.frame.type === 'error')
-      throw new ExchangeError(backendError(reply.frame, reply.status, 'none'));
+      throw new ExchangeError(backendError(reply.frame, reply.status, 'neutral'));
     this.#see(reply.frame);
     const { status } = this.#state;
     if (status === 'cancelled') this.#finish(undefined);
@@ -208,7 +208,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     if (reply.kind !== 'answer') {
       if (isFinal(this.#state.status)) throw whyNoAnswer(this.#session, reply);
     } else if (reply.frame.type === 'result') this.#finish(this.#resultOf(reply.frame));
-    else if (isFinal(this.#state.status)) this.#finish(backendError(reply.frame, reply.status, 'none'));
+    else if (isFinal(this.#state.status)) this.#finish(backendError(reply.frame, reply.status, 'neutral'));
   }
 
   #resultOf({ bytes, result }: ResultFrame): ResultOutcome {
@@ -216,7 +216,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     neutralResult('tools/call', bytes, result, edits);
     dropRelatedTask(bytes, result, edits);
     const { serverInfo } = this.#session.info;
-    return { type: 'result', bytes, node: result, edits, dress: 'none', serverInfo, frameId: undefined };
+    return { type: 'result', bytes, node: result, edits, form: 'neutral', serverInfo, frameId: undefined };
   }
 
   /** A request about the task that is answered at once. */

@@ -1,11 +1,16 @@
 import type { Answer } from '../../../downstream/response.js';
-import { QuestionRefused } from '../../../exchange/errors.js';
+import { ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
-import type { Channel, Answer as ClientAnswer, Question, ServerMessage } from '../../../exchange/types.js';
+import type {
+  Channel,
+  Answer as ClientAnswer,
+  ServerMessage,
+  ServerRequest,
+} from '../../../exchange/types.js';
 import { notificationRope, type RequestId, Rope } from '../../../jsonrpc/index.js';
 import { undeclared } from '../wire/client-capabilities.js';
 import { featuresFor } from '../wire/revisions.js';
-import { adaptQuestion, type UrlElicitation } from '../wire/server-requests.js';
+import { adaptServerRequest, type UrlElicitation } from '../wire/server-requests.js';
 import { namedTask } from '../wire/tasks.js';
 import type { LegacyClientSession } from './session.js';
 
@@ -39,11 +44,11 @@ export class CallChannel implements Channel {
     return !this.#answer.gone && !this.#answer.lost;
   }
 
-  letGo(): void {
-    this.#answer.letGo();
+  detach(): void {
+    this.#answer.detach();
   }
 
-  async ask(asked: Question): Promise<ClientAnswer> {
+  async ask(asked: ServerRequest): Promise<ClientAnswer> {
     const exchange = this.#exchange;
     const question = exchange.notes.backendEra === 'legacy' ? asked : this.#translate(asked);
     this.#open ??= new Set();
@@ -72,16 +77,16 @@ export class CallChannel implements Channel {
     return method === 'tasks/result' ? namedTask(params) : undefined;
   }
 
-  /** @throws QuestionRefused */
-  #translate(asked: Question): Question {
+  /** @throws ServerRequestRefused */
+  #translate(asked: ServerRequest): ServerRequest {
     const lacking = undeclared(asked, this.#session.facts.neutralCapabilities);
-    if (lacking !== undefined) throw new QuestionRefused(`the client did not declare ${lacking}`);
+    if (lacking !== undefined) throw new ServerRequestRefused(`the client did not declare ${lacking}`);
     if (!this.#watched) {
       // The server's next round has nobody to ask any more, and its outcome nobody to read it.
       this.#watched = true;
       this.#answer.onGone(() => this.#exchange.cancel('the client closed the response stream'));
     }
-    const { question, elicitation } = adaptQuestion(
+    const { question, elicitation } = adaptServerRequest(
       asked,
       featuresFor(this.#session.facts.revision),
       this.#task,

@@ -26,7 +26,7 @@ interface SseClient {
   readonly principal: Principal;
   readonly stream: SseStreamAnswer;
   /** Ends the stream if no handshake comes. */
-  readonly patience: NodeJS.Timeout;
+  readonly breaker: NodeJS.Timeout;
   /** Of the session behind it; undefined until the handshake is done. */
   token: string | undefined;
   /** A handshake is under way; resolves when it is over, however it ended. */
@@ -75,7 +75,7 @@ export class SseClients implements SseInbound {
       id: randomUUID(),
       principal,
       stream: answer,
-      patience: setTimeout(() => answer.endEmpty(200), STRANGER_MS).unref(),
+      breaker: setTimeout(() => answer.endEmpty(200), STRANGER_MS).unref(),
       token: undefined,
       shaking: undefined,
       listening: false,
@@ -145,7 +145,7 @@ export class SseClients implements SseInbound {
     }
     answer.bind(client.stream, true, (token) => {
       client.token = token;
-      clearTimeout(client.patience);
+      clearTimeout(client.breaker);
       this.#strangers.delete(client);
     });
     const handshake = this.#inbound.post(route, withoutVersion(call), body);
@@ -196,7 +196,7 @@ export class SseClients implements SseInbound {
 
   /** The stream is over, and with it the session. */
   #left(client: SseClient): void {
-    clearTimeout(client.patience);
+    clearTimeout(client.breaker);
     this.#clients.delete(client.id);
     this.#strangers.delete(client);
     const session = client.token === undefined ? undefined : this.#sessions.peek(client.token);

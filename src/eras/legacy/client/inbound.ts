@@ -102,7 +102,7 @@ export class LegacyInbound implements Inbound {
     } catch (error) {
       outcome = (error as { outcome: Outcome }).outcome;
       if (outcome === undefined) throw error;
-      void session.affinity?.end();
+      void session.binding?.end();
       if (outcome.type === 'error') writeError(outcome, exchange, (...args) => call.answer.end(...args));
     }
     route.record(exchange, call.answer.status, outcome);
@@ -134,7 +134,7 @@ export class LegacyInbound implements Inbound {
     else if (body.type === 'request') {
       await this.#request(route, call, session, body, (...args) => call.answer.end(...args));
     } else {
-      if (isLeft(session)) await takeUp(route, call, session);
+      if (isLeft(session)) await resume(route, call, session);
       if (!(await this.#admits(route, call, session, body))) return;
       this.#oneWay(session, call, body);
       call.answer.endEmpty(202);
@@ -161,14 +161,14 @@ export class LegacyInbound implements Inbound {
       return;
     }
     // From now on the messages of its backend session are waited for.
-    if (session.affinity === undefined) void takeUp(route, call, session);
+    if (session.binding === undefined) void resume(route, call, session);
   }
 
   async delete(route: RouteService, call: HttpCall): Promise<void> {
     if (rejectWithoutSession(call)) return;
     const session = await this.#finder.find(route, call, undefined);
     if (session === undefined) return;
-    if (isLeft(session)) await takeUp(route, call, session);
+    if (isLeft(session)) await resume(route, call, session);
     const ended = this.#sessions.end(session);
     call.answer.endEmpty(200);
     await ended;
@@ -254,7 +254,7 @@ export class LegacyInbound implements Inbound {
       session.inFlight(textOf(bytes, requestId) as RequestId)?.cancel(reason ?? 'the client cancelled');
       return;
     }
-    session.affinity?.notify(method, bytes.subarray(root.start, root.end));
+    session.binding?.notify(method, bytes.subarray(root.start, root.end));
   }
 
   /** JSON-RPC batches exist in 2025-03-26 alone. */
@@ -354,11 +354,11 @@ function isChallenge({ status, headers }: ErrorOutcome): boolean {
 
 /** Whether another process began the session, and this one has not taken up its backend session yet. */
 function isLeft(session: LegacyClientSession): boolean {
-  return session.affinity === undefined && session.backendSession !== undefined;
+  return session.binding === undefined && session.backendSession !== undefined;
 }
 
 /** Makes the backend session of a client session known here; never throws. */
-async function takeUp(route: RouteService, call: HttpCall, session: LegacyClientSession): Promise<void> {
+async function resume(route: RouteService, call: HttpCall, session: LegacyClientSession): Promise<void> {
   await route.describe(session.caller(call.forwarded)).catch(() => {});
 }
 

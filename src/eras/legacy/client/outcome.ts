@@ -11,9 +11,9 @@ import {
   stringOf,
   writeObject,
 } from '../../../jsonrpc/index.js';
-import { dressResult, lowerResult, mendResult } from '../wire/results.js';
+import { downgradeResult, encodeResult, normalizeResult } from '../wire/results.js';
 import type { RevisionFeatures } from '../wire/revisions.js';
-import { dressHandle, dressTask, dressTaskResult, namedTask } from '../wire/tasks.js';
+import { encodeTask, encodeTaskHandle, encodeTaskResult, namedTask } from '../wire/tasks.js';
 
 type Reply = (status: number, message: Rope, headers?: Readonly<Record<string, string>>) => void;
 
@@ -39,22 +39,22 @@ export function writeResult(
   const { revision } = exchange.caller;
   const result =
     kept === undefined
-      ? dressed(outcome, exchange, features)
+      ? encoded(outcome, exchange, features)
       : new Rope().push(
           kept.text(revision, () =>
-            dressed({ ...outcome, edits: new Map(outcome.edits) }, exchange, features).toBuffer(),
+            encoded({ ...outcome, edits: new Map(outcome.edits) }, exchange, features).toBuffer(),
           ),
         );
   reply(200, resultRope(id, result));
 }
 
-function dressed(outcome: ResultOutcome, exchange: Exchange, features: RevisionFeatures): Rope {
+function encoded(outcome: ResultOutcome, exchange: Exchange, features: RevisionFeatures): Rope {
   const { method } = exchange.request;
-  if (outcome.dress === 'none') dress(outcome, exchange, features);
+  if (outcome.form === 'neutral') encode(outcome, exchange, features);
   else {
-    mendResult(method, outcome);
+    normalizeResult(method, outcome);
     // A server of this era is at most newer than its client, and clients since then bear what they do not know.
-    if (!features.resourceLinks) lowerResult(method, outcome, features);
+    if (!features.resourceLinks) downgradeResult(method, outcome, features);
   }
   const { bytes, node, edits } = outcome;
   const result = new Rope();
@@ -62,13 +62,13 @@ function dressed(outcome: ResultOutcome, exchange: Exchange, features: RevisionF
   return result;
 }
 
-function dress(outcome: ResultOutcome, { request }: Exchange, features: RevisionFeatures): void {
-  if (outcome.isTask === true) dressHandle(outcome);
-  else if (TELLS_TASK.has(request.method)) dressTask(outcome);
+function encode(outcome: ResultOutcome, { request }: Exchange, features: RevisionFeatures): void {
+  if (outcome.isTask === true) encodeTaskHandle(outcome);
+  else if (TELLS_TASK.has(request.method)) encodeTask(outcome);
   else if (request.method === TASK_RESULT) {
-    dressResult('tools/call', outcome, features);
-    dressTaskResult(outcome, namedTask(request.params) ?? '');
-  } else dressResult(request.method, outcome, features);
+    encodeResult('tools/call', outcome, features);
+    encodeTaskResult(outcome, namedTask(request.params) ?? '');
+  } else encodeResult(request.method, outcome, features);
 }
 
 export function writeError(outcome: ErrorOutcome, exchange: Exchange, reply: Reply): void {
@@ -96,8 +96,8 @@ function isForVisitors({ code }: ErrorOutcome, { caller }: Exchange): boolean {
  * @param uri the uri that a `resources/read` asked for
  */
 export function legacyCode(error: ErrorOutcome, uri: string | undefined): number {
-  const { code, dress, origin } = error;
-  if (dress === 'legacy' || origin === 'gateway') return code;
+  const { code, form, origin } = error;
+  if (form === 'legacy' || origin === 'gateway') return code;
   if (uri !== undefined && isNotFound(error, uri)) return RESOURCE_NOT_FOUND;
   // The backend complains of a message that the gateway wrote: not the client's doing.
   if (code === CODE.parse || code === CODE.invalidRequest) return CODE.internal;

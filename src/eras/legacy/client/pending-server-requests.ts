@@ -1,10 +1,10 @@
 import type { Answer } from '../../../downstream/response.js';
-import { CODE, QuestionRefused, QuestionWithdrawn } from '../../../exchange/errors.js';
+import { CODE, ServerRequestRefused, ServerRequestWithdrawn } from '../../../exchange/errors.js';
 import type {
   Answer as ClientAnswer,
   ForwardedHeaders,
-  Question,
   ServerMessage,
+  ServerRequest,
 } from '../../../exchange/types.js';
 import {
   type ErrorFrame,
@@ -17,7 +17,7 @@ import {
   textOf,
 } from '../../../jsonrpc/index.js';
 
-/** Questions that a client has open at a time. */
+/** JoinedServerRequests that a client has open at a time. */
 const MAX_QUESTIONS = 1_000;
 
 interface Pending {
@@ -28,7 +28,7 @@ interface Pending {
 }
 
 /** The questions that a legacy client has open: each came on one of its streams, and is answered by a POST of its own. */
-export class ClientQuestions {
+export class PendingServerRequests {
   readonly #timeoutMs: number;
   readonly #otherStream: () => Answer | undefined;
   readonly #open = new Map<RequestId, Pending>();
@@ -44,13 +44,13 @@ export class ClientQuestions {
 
   /**
    * Puts a server's request to the client, under the server's own id.
-   * @throws QuestionRefused
+   * @throws ServerRequestRefused
    */
-  ask(question: Question, stream: Answer): Promise<ClientAnswer> {
+  ask(question: ServerRequest, stream: Answer): Promise<ClientAnswer> {
     const { id, bytes } = question;
     if (this.#open.size >= MAX_QUESTIONS) {
       return Promise.reject(
-        new QuestionRefused(`limit of ${MAX_QUESTIONS} open questions reached`, CODE.internal),
+        new ServerRequestRefused(`limit of ${MAX_QUESTIONS} open questions reached`, CODE.internal),
       );
     }
     // Servers count from 0: the one that took a lost session's place uses the same ids again.
@@ -84,7 +84,7 @@ export class ClientQuestions {
     const stream = pending.stream.done ? this.#otherStream() : pending.stream;
     const params = new Rope().push(`{"requestId":${id},"reason":${JSON.stringify(reason)}}`);
     stream?.event(notificationRope('notifications/cancelled', params));
-    pending.reject(new QuestionRefused(reason, CODE.notFoundOrTimeout));
+    pending.reject(new ServerRequestRefused(reason, CODE.notFoundOrTimeout));
   }
 
   withdrawAll(reason: string): void {
@@ -94,7 +94,7 @@ export class ClientQuestions {
   /** The server itself tells the client that it takes a question back; no answer is waited for any longer. */
   noteCancellation({ bytes, params }: ServerMessage): void {
     const id = params === undefined ? undefined : getMember(bytes, params, 'requestId');
-    if (id !== undefined) this.#close(textOf(bytes, id) as RequestId)?.reject(new QuestionWithdrawn());
+    if (id !== undefined) this.#close(textOf(bytes, id) as RequestId)?.reject(new ServerRequestWithdrawn());
   }
 
   /** The id of the question that an answer is to, as its server wrote it. */

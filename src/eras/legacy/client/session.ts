@@ -2,10 +2,9 @@ import { SessionReplay } from '../../../downstream/replay.js';
 import type { ReplayRoom } from '../../../downstream/replay-buffer.js';
 import { type ReplayStream, readEventId } from '../../../downstream/replay-stream.js';
 import type { Answer, Recorder } from '../../../downstream/response.js';
-import { QuestionRefused } from '../../../exchange/errors.js';
+import { ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type {
-  BackendAffinity,
   Caller,
   Channel,
   Answer as ClientAnswer,
@@ -14,20 +13,21 @@ import type {
   ForwardedHeaders,
   LogLevel,
   Principal,
-  Question,
   Revision,
   SealedBackendSession,
   ServerMessage,
+  ServerRequest,
+  SessionBinding,
 } from '../../../exchange/types.js';
 import { type ErrorFrame, type RequestId, type ResultFrame, Rope } from '../../../jsonrpc/index.js';
 import { neutralClientCapabilities, undeclared } from '../wire/client-capabilities.js';
-import { knowsNotification, lowerQuestion } from '../wire/downgrade.js';
+import { downgradeServerRequest, knowsNotification } from '../wire/downgrade.js';
 import { featuresFor, NEWEST_LEGACY } from '../wire/revisions.js';
-import { adaptQuestion } from '../wire/server-requests.js';
-import { ClientQuestions } from './pending-server-requests.js';
+import { adaptServerRequest } from '../wire/server-requests.js';
+import { PendingServerRequests } from './pending-server-requests.js';
 
 /** What the sealed session id holds: all that a process needs to serve a session that it has never seen. */
-export interface SessionFacts {
+export interface SessionClaims {
   readonly route: string;
   readonly revision: Revision;
   readonly principal: Principal;
@@ -57,10 +57,10 @@ const MAX_RENEWALS = 8;
 
 /** A legacy client's session while this process knows of it: what its token says, and what happens on it now. */
 export class LegacyClientSession implements ClientSession, Recorder {
-  readonly facts: SessionFacts;
+  readonly facts: SessionClaims;
   /** The sealed id that the client sends; empty until the handshake is done. */
   token = '';
-  affinity: BackendAffinity | undefined;
+  binding: SessionBinding | undefined;
   logLevel: LogLevel | undefined;
   lastUsedAt = performance.now();
   readonly #options: ClientSessionOptions;
@@ -72,10 +72,10 @@ export class LegacyClientSession implements ClientSession, Recorder {
   #challengedAt = Number.NEGATIVE_INFINITY;
   #stream: Answer | undefined;
   #inFlight: Map<RequestId, Exchange> | undefined;
-  #questions: ClientQuestions | undefined;
+  #questions: PendingServerRequests | undefined;
   #replay: SessionReplay | undefined;
 
-  constructor(facts: SessionFacts, options: ClientSessionOptions) {
+  constructor(facts: SessionClaims, options: ClientSessionOptions) {
     this.facts = facts;
     this.#principal = facts.principal;
     this.#owner = facts.owner;
@@ -228,51 +228,53 @@ export class LegacyClientSession implements ClientSession, Recorder {
     if (this.resumable) stream.recordBy(this, this.holdMs);
     stream.openStream();
     older?.endEmpty(200);
-    this.affinity?.listen(true);
+    this.binding?.listen(true);
     stream.onGone(() => {
       if (this.#stream !== stream) return;
       this.#stream = undefined;
       this.lastUsedAt = performance.now();
-      this.affinity?.listen(false);
+      this.binding?.listen(false);
     });
   }
 
   /**
    * Puts a server's request to the client on a stream, under the server's own id.
-   * @throws QuestionRefused
+   * @throws ServerRequestRefused
    */
-  ask(question: Question, stream: Answer | undefined): Promise<ClientAnswer> {
+  ask(question: ServerRequest, stream: Answer | undefined): Promise<ClientAnswer> {
     // Whoever declares what came after its revision has it all the same.
     const declared = neutralClientCapabilities(this.facts.capabilities, NEWEST_LEGACY);
     const lacking = undeclared(question, declared);
     if (lacking !== undefined) {
-      return Promise.reject(new QuestionRefused(`the client did not declare ${lacking}`));
+      return Promise.reject(new ServerRequestRefused(`the client did not declare ${lacking}`));
     }
     if (stream === undefined || !stream.takesEvents || stream.done) {
-      return Promise.reject(new QuestionRefused('the client holds no stream that could carry the request'));
+      return Promise.reject(
+        new ServerRequestRefused('the client holds no stream that could carry the request'),
+      );
     }
-    this.#questions ??= new ClientQuestions(this.#options.questionMs, () => this.#stream);
-    return this.#questions.ask(lowerQuestion(question, featuresFor(this.facts.revision)), stream);
+    this.#questions ??= new PendingServerRequests(this.#options.questionMs, () => this.#stream);
+    return this.#questions.ask(downgradeServerRequest(question, featuresFor(this.facts.revision)), stream);
   }
 
   /**
    * Puts a question that came outside any request to the client: on its GET stream, or for want of one on that of a
    * call in flight, whose server it may well be that asks.
-   * @throws QuestionRefused
+   * @throws ServerRequestRefused
    */
-  askOutside(question: Question): Promise<ClientAnswer> {
+  askOutside(question: ServerRequest): Promise<ClientAnswer> {
     if (question.task !== undefined) return this.#askOfTask(question, question.task);
-    const deaf = this.#stream === undefined || this.#stream.away;
-    const [call] = deaf ? (this.#inFlight?.values() ?? []) : [];
+    const unreadable = this.#stream === undefined || this.#stream.away;
+    const [call] = unreadable ? (this.#inFlight?.values() ?? []) : [];
     return call === undefined ? this.ask(question, this.#stream) : call.ask(question);
   }
 
   /** Puts what a task of a server of the other era wants to know to a client that does not wait for its result. */
-  async #askOfTask(asked: Question, task: string): Promise<ClientAnswer> {
+  async #askOfTask(asked: ServerRequest, task: string): Promise<ClientAnswer> {
     const { revision, neutralCapabilities } = this.facts;
     const lacking = undeclared(asked, neutralCapabilities);
-    if (lacking !== undefined) throw new QuestionRefused(`the client did not declare ${lacking}`);
-    return this.ask(adaptQuestion(asked, featuresFor(revision), task).question, this.#stream);
+    if (lacking !== undefined) throw new ServerRequestRefused(`the client did not declare ${lacking}`);
+    return this.ask(adaptServerRequest(asked, featuresFor(revision), task).question, this.#stream);
   }
 
   /** Whether a server waits for this answer of the client. */
@@ -327,7 +329,7 @@ class SessionChannel implements Channel {
     else stream.onDrain(resume);
   }
 
-  ask(question: Question): Promise<ClientAnswer> {
+  ask(question: ServerRequest): Promise<ClientAnswer> {
     return this.#session.askOutside(question);
   }
 }

@@ -4,7 +4,7 @@ import { overloaded } from '../../../exchange/errors.js';
 import type { Sealer } from '../../../exchange/seal.js';
 import type { Principal, SealedBackendSession } from '../../../exchange/types.js';
 import { neutralClientCapabilities } from '../wire/client-capabilities.js';
-import { type ClientSessionOptions, LegacyClientSession, type SessionFacts } from './session.js';
+import { type ClientSessionOptions, LegacyClientSession, type SessionClaims } from './session.js';
 
 export interface ClientSessionsOptions extends ClientSessionOptions {
   /** Sessions that are kept in memory; idle ones make way. Their clients may come back all the same. */
@@ -67,7 +67,7 @@ export class ClientSessions {
   }
 
   /** A session that is not kept yet: its handshake is to be done. */
-  create(facts: SessionFacts): LegacyClientSession {
+  create(facts: SessionClaims): LegacyClientSession {
     return new LegacyClientSession(facts, this.#options);
   }
 
@@ -77,7 +77,7 @@ export class ClientSessions {
    */
   add(session: LegacyClientSession): string {
     const { facts } = session;
-    const backend = session.affinity?.backendSession;
+    const backend = session.binding?.backendSession;
     const clientInfo = upTo(MAX_INFO_BYTES, facts.clientInfo);
     const capabilities = upTo(MAX_CAPABILITIES_BYTES, facts.capabilities.text) ?? '{}';
     session.token = this.#seal(facts, clientInfo, capabilities, backend);
@@ -90,7 +90,7 @@ export class ClientSessions {
   }
 
   #seal(
-    { revision, principal, owner }: SessionFacts,
+    { revision, principal, owner }: SessionClaims,
     clientInfo: string | null,
     capabilities: string,
     backend: SealedBackendSession | undefined,
@@ -214,8 +214,8 @@ export class ClientSessions {
   #drop(session: LegacyClientSession, reason: string): Promise<void> {
     this.#remove(session);
     session.close(reason);
-    if (session.affinity === undefined) return Promise.resolve();
-    const ended = session.affinity.end().finally(() => this.#ending.delete(ended));
+    if (session.binding === undefined) return Promise.resolve();
+    const ended = session.binding.end().finally(() => this.#ending.delete(ended));
     this.#ending.add(ended);
     return ended;
   }
@@ -245,7 +245,7 @@ export class ClientSessions {
     );
   }
 
-  #open(token: string): SessionFacts | undefined {
+  #open(token: string): SessionClaims | undefined {
     const content = this.#sealer.open(PURPOSE, token);
     if (content === undefined) return undefined;
     const sealed = JSON.parse(content) as Sealed;

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { readCapabilities } from '../../../exchange/digest.js';
 import { isRecord } from '../../../exchange/record.js';
-import type { ClientCapabilities, Question, Revision } from '../../../exchange/types.js';
+import type { ClientCapabilities, Revision, ServerRequest } from '../../../exchange/types.js';
 import {
   type Edits,
   getMember,
@@ -99,7 +99,7 @@ const NEEDED: Readonly<Record<string, (bytes: Buffer, member: Reader) => readonl
  * The capability that a client would have to declare to be asked something; undefined when it did.
  * @param neutral what it declared, in the neutral form
  */
-export function undeclared(question: Question, neutral: ClientCapabilities): string | undefined {
+export function undeclared(question: ServerRequest, neutral: ClientCapabilities): string | undefined {
   const { method, bytes, params } = question;
   const member: Reader = (key) => (params === undefined ? undefined : getMember(bytes, params, key));
   const path = NEEDED[method]?.(bytes, member) ?? [];

@@ -76,7 +76,11 @@ export function downgradeContent(
  * A block of a sampling message as text, where the client's revision lacks its type.
  * @returns undefined when it can stay as it is
  */
-export function lowerSampled(bytes: Buffer, block: JsonNode, features: RevisionFeatures): Rope | undefined {
+export function downgradeSampled(
+  bytes: Buffer,
+  block: JsonNode,
+  features: RevisionFeatures,
+): Rope | undefined {
   const rule = SAMPLED[stringOf(bytes, getMember(bytes, block, 'type')) ?? ''];
   if (rule === undefined || rule.carriedBy(features)) return undefined;
   return new Rope().push(JSON.stringify({ type: 'text', text: rule.asText(bytes, block) }));

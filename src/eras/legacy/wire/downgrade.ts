@@ -1,5 +1,5 @@
 import type { PendingEdits } from '../../../exchange/outcome.js';
-import type { Question, ServerMessage } from '../../../exchange/types.js';
+import type { ServerMessage, ServerRequest } from '../../../exchange/types.js';
 import {
   type Edits,
   elementsOf,
@@ -12,7 +12,7 @@ import {
   stringOf,
   writeObject,
 } from '../../../jsonrpc/index.js';
-import { lowerSampled } from './content.js';
+import { downgradeSampled } from './content.js';
 import type { RevisionFeatures } from './revisions.js';
 
 /**
@@ -38,7 +38,7 @@ const PARAMS: Readonly<Record<string, Readonly<Record<string, Feature>> | undefi
 };
 
 /** @param text JSON text of the capabilities of a server that may be newer than the client */
-export function lowerCapabilities(text: string, features: RevisionFeatures): string {
+export function downgradeCapabilities(text: string, features: RevisionFeatures): string {
   const later = Object.entries(CAPABILITIES).filter(([, feature]) => !features[feature]);
   if (later.length === 0) return text;
   const bytes = Buffer.from(text);
@@ -62,7 +62,7 @@ export function lowerParams(method: string, features: RevisionFeatures): Edits |
 }
 
 /** A question as a client of the revision can be asked it. */
-export function lowerQuestion(question: Question, features: RevisionFeatures): Question {
+export function downgradeServerRequest(question: ServerRequest, features: RevisionFeatures): ServerRequest {
   const { bytes, params, method } = question;
   const edits = params === undefined ? undefined : QUESTIONS[method]?.(bytes, params, features);
   return params === undefined || edits === undefined || edits.size === 0
@@ -75,7 +75,7 @@ type Lower = (bytes: Buffer, params: JsonNode, features: RevisionFeatures) => Pe
 const QUESTIONS: Readonly<Record<string, Lower | undefined>> = {
   'sampling/createMessage': (bytes, params, features) => {
     const messages = getMember(bytes, params, 'messages');
-    const lowered = messages?.kind === 'array' ? lowerMessages(bytes, messages, features) : undefined;
+    const lowered = messages?.kind === 'array' ? downgradeMessages(bytes, messages, features) : undefined;
     return lowered === undefined ? new Map() : new Map([['messages', lowered]]);
   },
   // There was no word for forms. Their fields stay as they are: a choice in words of a later revision can still be typed in.
@@ -86,7 +86,7 @@ const QUESTIONS: Readonly<Record<string, Lower | undefined>> = {
 };
 
 /** The same question with other params. */
-export function withParams(question: Question, params: JsonNode, edits: PendingEdits): Question {
+export function withParams(question: ServerRequest, params: JsonNode, edits: PendingEdits): ServerRequest {
   if (edits.size === 0) return question;
   const { id, method, bytes } = question;
   const out = new Rope().push(`{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":`);
@@ -100,7 +100,7 @@ export function withParams(question: Question, params: JsonNode, edits: PendingE
  * become text.
  * @returns undefined when all can stay as it is
  */
-export function lowerMessages(
+export function downgradeMessages(
   bytes: Buffer,
   messages: JsonNode,
   features: RevisionFeatures,
@@ -119,7 +119,7 @@ export function lowerMessages(
     const list = content?.kind === 'array' && !features.samplingTools;
     if (list) changed = true;
     for (const block of list ? elementsOf(bytes, content) : [content]) {
-      const lowered = block?.kind === 'object' ? lowerSampled(bytes, block, features) : undefined;
+      const lowered = block?.kind === 'object' ? downgradeSampled(bytes, block, features) : undefined;
       if (lowered !== undefined) changed = true;
       const kept =
         list && block !== undefined ? new Rope().pushSlice(bytes, block.start, block.end) : undefined;

@@ -1,7 +1,7 @@
 import type { ServerDescription } from '../../../exchange/outbound.js';
 import type { Revision } from '../../../exchange/types.js';
 import { getMember, Rope, scanJson, writeObject } from '../../../jsonrpc/index.js';
-import { lowerCapabilities } from './downgrade.js';
+import { downgradeCapabilities } from './downgrade.js';
 import { featuresFor } from './revisions.js';
 import { legacyTaskCapabilities } from './tasks.js';
 
@@ -18,7 +18,7 @@ export function initializeResult(description: ServerDescription, revision: Revis
     const node = scanJson(bytes, 1);
     const edits = new Map<string, string | undefined>([
       ['protocolVersion', JSON.stringify(revision)],
-      ['capabilities', lowerCapabilities(description.capabilities, featuresFor(revision))],
+      ['capabilities', downgradeCapabilities(description.capabilities, featuresFor(revision))],
     ]);
     if (getMember(bytes, node, 'serverInfo')?.kind !== 'object') edits.set('serverInfo', UNNAMED_SERVER);
     if (getMember(bytes, node, 'instructions')?.kind !== 'string') edits.set('instructions', undefined);

@@ -139,28 +139,28 @@ function mapElements(bytes: Buffer, array: JsonNode, change: (element: JsonNode)
 }
 
 /** Puts a neutral result into the form that clients of a legacy revision take. */
-export function dressResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
+export function encodeResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
   const { edits } = outcome;
   if (CACHEABLE.has(method)) leaveOutNullCursor(outcome);
   if (method === 'tools/list') {
     const tools = pendingMember(outcome, 'tools');
     const tasks = outcome.takesTasks === true && features.tasks;
     if (tools?.node.kind === 'array') edits.set('tools', legacyTools(tools.bytes, tools.node, tasks));
-  } else lowerResult(method, outcome, features);
+  } else downgradeResult(method, outcome, features);
 }
 
 /**
  * Takes off a legacy server's result what no revision of its era has, and for which clients refuse the whole of it: one
  * tool whose output is described as no object costs them all others. Everything else goes to them byte for byte.
  */
-export function mendResult(method: string, outcome: ResultOutcome): void {
+export function normalizeResult(method: string, outcome: ResultOutcome): void {
   const { bytes, node, edits } = outcome;
   if (CACHEABLE.has(method)) leaveOutNullCursor(outcome);
   if (method === 'tools/list') {
     const tools = getMember(bytes, node, 'tools');
     if (tools?.kind === 'array' && mentions(bytes, tools, 'outputSchema')) {
-      const mended = withoutForeignOutput(bytes, tools);
-      if (mended !== undefined) edits.set('tools', mended);
+      const normalized = withoutForeignOutput(bytes, tools);
+      if (normalized !== undefined) edits.set('tools', normalized);
     }
   } else if (method === 'tools/call') {
     const structured = getMember(bytes, node, 'structuredContent');
@@ -173,7 +173,7 @@ export function mendResult(method: string, outcome: ResultOutcome): void {
 /** @returns undefined when all can stay as it is */
 function withoutForeignOutput(bytes: Buffer, tools: JsonNode): Rope | undefined {
   let changed = false;
-  const mended = mapElements(bytes, tools, (tool) => {
+  const normalized = mapElements(bytes, tools, (tool) => {
     const output = getMember(bytes, tool, 'outputSchema');
     const out = new Rope();
     if (output === undefined || describesObject(bytes, output))
@@ -182,13 +182,13 @@ function withoutForeignOutput(bytes: Buffer, tools: JsonNode): Rope | undefined 
     writeObject(out, bytes, tool, new Map([['outputSchema', undefined]]));
     return out;
   });
-  return changed ? mended : undefined;
+  return changed ? normalized : undefined;
 }
 
 /** Puts what a client's revision lacks into words that it has; results of both eras need it. */
-export function lowerResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
+export function downgradeResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
   const { bytes, node, edits } = outcome;
-  if (method === 'tools/call') dressCallResult(outcome, features);
+  if (method === 'tools/call') encodeCallResult(outcome, features);
   else if (method === 'prompts/get') {
     const messages = getMember(bytes, node, 'messages');
     const changed = messages === undefined ? undefined : downgradeMessages(bytes, messages, features);
@@ -226,7 +226,7 @@ function legacyTools(bytes: Buffer, tools: JsonNode, tasks: boolean): Rope {
  * tool whose own schema is of another root, and is told as text as well. What the oldest revisions lack altogether is
  * told as text. The result of a tool that failed is no instance of its schema.
  */
-function dressCallResult(outcome: ResultOutcome, features: RevisionFeatures): void {
+function encodeCallResult(outcome: ResultOutcome, features: RevisionFeatures): void {
   const { bytes, node, edits } = outcome;
   const content = getMember(bytes, node, 'content');
   const structured = getMember(bytes, node, 'structuredContent');

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Question } from '../../../exchange/types.js';
+import type { ServerRequest } from '../../../exchange/types.js';
 import {
   getMember,
   type JsonNode,
@@ -9,7 +9,7 @@ import {
   stringOf,
   writeObject,
 } from '../../../jsonrpc/index.js';
-import { lowerMessages, withParams } from './downgrade.js';
+import { downgradeMessages, withParams } from './downgrade.js';
 import type { RevisionFeatures } from './revisions.js';
 import { RELATED_TASK } from './tasks.js';
 
@@ -19,8 +19,8 @@ export interface UrlElicitation {
   readonly elicitationId: string;
 }
 
-export interface AdaptedQuestion {
-  readonly question: Question;
+export interface AdaptedServerRequest {
+  readonly question: ServerRequest;
   readonly elicitation: UrlElicitation | undefined;
 }
 
@@ -28,11 +28,11 @@ export interface AdaptedQuestion {
  * Puts a question of a modern server into the form that a client of a legacy revision knows.
  * @param task the task that it belongs to
  */
-export function adaptQuestion(
-  question: Question,
+export function adaptServerRequest(
+  question: ServerRequest,
   features: RevisionFeatures,
   task?: string,
-): AdaptedQuestion {
+): AdaptedServerRequest {
   const { bytes, params } = question;
   if (params === undefined) {
     const empty = Buffer.from('{}');
@@ -53,7 +53,7 @@ export function adaptQuestion(
     } else edits.set('mode', features.urlElicitation ? '"form"' : undefined);
   } else if (question.method === 'sampling/createMessage' && !features.samplingTools) {
     const messages = getMember(bytes, params, 'messages');
-    const lowered = messages?.kind === 'array' ? lowerMessages(bytes, messages, features) : undefined;
+    const lowered = messages?.kind === 'array' ? downgradeMessages(bytes, messages, features) : undefined;
     if (lowered !== undefined) edits.set('messages', lowered);
   }
   return { question: withParams(question, params, edits), elicitation };

@@ -75,14 +75,14 @@ export function dropRelatedTask(bytes: Buffer, result: JsonNode, edits: PendingE
 }
 
 /** A neutral result as the answer to a call that was to become a task: the task within it. */
-export function dressHandle(outcome: ResultOutcome): void {
+export function encodeTaskHandle(outcome: ResultOutcome): void {
   const task = legacyTask(outcome);
   dropMembers(outcome);
   outcome.edits.set('task', task);
 }
 
 /** A neutral result as the answer to `tasks/get` and `tasks/cancel`, which is the task itself. */
-export function dressTask(outcome: ResultOutcome): void {
+export function encodeTask(outcome: ResultOutcome): void {
   const text = legacyTask(outcome).toBuffer();
   dropMembers(outcome);
   for (const { key, value } of membersOf(text, scanJson(text, 1)))
@@ -99,7 +99,7 @@ function dropMembers({ bytes, node, edits }: ResultOutcome): void {
 }
 
 /** Says of the result of a task whose it is. */
-export function dressTaskResult(outcome: ResultOutcome, taskId: string): void {
+export function encodeTaskResult(outcome: ResultOutcome, taskId: string): void {
   const meta = pendingMember(outcome, '_meta');
   const bound = new Rope();
   const related = new Map([[RELATED_TASK, JSON.stringify({ taskId })]]);

@@ -20,7 +20,7 @@ import {
   stringOf,
 } from '../../../jsonrpc/index.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
-import { Handover } from './overlap.js';
+import { Overlap } from './overlap.js';
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 
@@ -75,7 +75,7 @@ export class ModernUpstream implements Upstream {
   #stream: ListenStream | undefined;
   /** The stream that is being replaced. */
   #older: ListenStream | undefined;
-  #handover: Handover | undefined;
+  #overlap: Overlap | undefined;
   #closed = false;
 
   constructor(options: ModernUpstreamOptions, listener: UpstreamListener) {
@@ -84,8 +84,8 @@ export class ModernUpstream implements Upstream {
   }
 
   async apply(filter: ChangeFilter): Promise<ChangeFilter> {
-    await this.#handover?.done;
-    this.#handover = undefined;
+    await this.#overlap?.done;
+    this.#overlap = undefined;
     const older = this.#stream;
     if (isEmpty(filter)) {
       this.#stream = undefined;
@@ -93,7 +93,7 @@ export class ModernUpstream implements Upstream {
       return NO_CHANGES;
     }
     this.#older = older;
-    this.#handover = older === undefined ? undefined : new Handover(() => older.close());
+    this.#overlap = older === undefined ? undefined : new Overlap(() => older.close());
     const stream: ListenStream = new ListenStream(filter, this.#options, {
       onChange: (change) => this.#onChange(stream, change),
       onEnd: () => this.#onEnd(stream),
@@ -102,11 +102,11 @@ export class ModernUpstream implements Upstream {
     try {
       honoured = await stream.acknowledged;
     } catch (error) {
-      this.#handover = undefined;
+      this.#overlap = undefined;
       throw error;
     }
     this.#stream = stream;
-    this.#handover?.begin();
+    this.#overlap?.begin();
     if (this.#closed) this.close();
     else if (stream.ended) this.#onEnd(stream);
     return honoured;
@@ -114,17 +114,17 @@ export class ModernUpstream implements Upstream {
 
   close(): void {
     this.#closed = true;
-    this.#handover?.end();
+    this.#overlap?.end();
     this.#stream?.close();
   }
 
   #onChange(stream: ListenStream, change: Change): void {
-    if (this.#handover?.isNews(subjectOf(change), stream === this.#older) !== false)
+    if (this.#overlap?.isNews(subjectOf(change), stream === this.#older) !== false)
       this.#listener.onChange(change);
   }
 
   #onEnd(stream: ListenStream): void {
-    if (stream === this.#older) this.#handover?.end();
+    if (stream === this.#older) this.#overlap?.end();
     if (stream !== this.#stream || this.#closed) return;
     this.#stream = undefined;
     this.#listener.onDown();

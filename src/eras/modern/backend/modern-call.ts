@@ -19,7 +19,7 @@ import {
   requestRope,
   scanJson,
 } from '../../../jsonrpc/index.js';
-import type { CatchUp } from '../../../upstream/backpressure.js';
+import type { Backpressure } from '../../../upstream/backpressure.js';
 import { RpcCall, type RpcListener, type RpcReply } from '../../../upstream/rpc-call.js';
 import { InputFailed } from '../wire/input-requests.js';
 import { MODERN_CODE } from '../wire/names.js';
@@ -30,7 +30,7 @@ import { failureOf, namesOwnVersion, wrongEraOf } from './refusals.js';
 import type { ModernRequests, RequestsOptions } from './requests.js';
 import { resultOutcome, resultTypeOf } from './results.js';
 import { Rounds } from './rounds.js';
-import type { ServerFacts } from './server-description.js';
+import type { ServerDescriptions } from './server-description.js';
 import type { SessionTasks } from './session-tasks.js';
 import { declaring } from './task-outcomes.js';
 
@@ -49,7 +49,7 @@ export interface CallOptions extends RequestsOptions {
 /** A backend of this era as its calls know it. */
 export interface ModernBackend extends CallOptions {
   readonly requests: ModernRequests;
-  readonly facts: ServerFacts;
+  readonly facts: ServerDescriptions;
   readonly tasks: SessionTasks;
 }
 
@@ -130,7 +130,7 @@ export class ModernCall {
       }
       if (type === 'task' && this.#asker !== this.#exchange.caller) return await this.#task(frame);
     } catch (error) {
-      return failedQuestions(this.#exchange, error);
+      return failedServerRequests(this.#exchange, error);
     }
     return this.#result(frame, tools);
   }
@@ -208,7 +208,7 @@ class CallListener implements RpcListener {
     this.#exchange = exchange;
   }
 
-  onNotification(frame: NotificationFrame): CatchUp | undefined {
+  onNotification(frame: NotificationFrame): Backpressure | undefined {
     if (isChange(frame.method)) this.#onChange(changeOf(frame));
     const exchange = this.#exchange;
     const message = serverMessageFor(exchange, frame, exchange.request.progressToken);
@@ -254,7 +254,7 @@ function errorOutcome(exchange: Exchange, backend: ModernBackend, reply: RpcRepl
   if (reply.kind !== 'answer' || reply.frame.type === 'result') throw failureOf(backend.name, reply);
   const { frame, status } = reply;
   const sameEra = exchange.caller.era === 'modern';
-  const outcome = backendError(frame, status, sameEra ? 'modern' : 'none');
+  const outcome = backendError(frame, status, sameEra ? 'modern' : 'neutral');
   const forClient = refusalForClient(status, reply.headers, frame.message, outcome);
   if (forClient !== undefined) throw forClient;
   if (frame.code === CODE.invalidRequest && NO_BACK_CHANNEL.test(frame.message)) {
@@ -270,8 +270,8 @@ function errorOutcome(exchange: Exchange, backend: ModernBackend, reply: RpcRepl
   return outcome;
 }
 
-/** Questions that failed are the tool's failure, which its caller can read; other requests have errors only. */
-function failedQuestions(exchange: Exchange, error: unknown): Outcome {
+/** JoinedServerRequests that failed are the tool's failure, which its caller can read; other requests have errors only. */
+function failedServerRequests(exchange: Exchange, error: unknown): Outcome {
   if (!(error instanceof InputFailed)) throw error;
   const { outcome } = error.toExchangeError();
   if (exchange.request.method !== 'tools/call') return outcome;

@@ -15,8 +15,8 @@ import { ModernUpstream } from './change-upstream.js';
 import { type CallOptions, type ModernBackend, ModernCall, passOn } from './modern-call.js';
 import { subscriptionFailure } from './refusals.js';
 import { ModernRequests } from './requests.js';
-import { callerKey, ServerFacts } from './server-description.js';
-import { ModernAffinity } from './session-binding.js';
+import { callerKey, ServerDescriptions } from './server-description.js';
+import { ModernSessionBinding } from './session-binding.js';
 import { SessionTasks } from './session-tasks.js';
 import type { TaskNamesOptions } from './task-names.js';
 
@@ -38,7 +38,7 @@ export class ModernOutbound implements Outbound {
     this.#options = options;
     const onChange = (change: Change): void => this.#onChange(change);
     const requests = new ModernRequests(options);
-    const facts = new ServerFacts(options.name, requests, options.discoverMs);
+    const facts = new ServerDescriptions(options.name, requests, options.discoverMs);
     const tasks = new SessionTasks(options.tasks, options.name, requests, async (caller, tool, result) => {
       const tools = await facts.toolsOf(caller);
       return { ...result, objectOutput: tool === undefined ? undefined : tools.get(tool)?.objectOutput };
@@ -49,7 +49,7 @@ export class ModernOutbound implements Outbound {
 
   call(exchange: Exchange): Promise<Outcome> {
     const { session, era } = exchange.caller;
-    if (session !== undefined && !exchange.visiting) this.#affinity(session, exchange.caller);
+    if (session !== undefined && !exchange.viaOtherEra) this.#binding(session, exchange.caller);
     // Between two sides of this era there is nothing to find out first, and no promise of it to wait for.
     return era === 'modern' ? passOn(exchange, this.#backend) : this.#translate(exchange);
   }
@@ -57,7 +57,7 @@ export class ModernOutbound implements Outbound {
   async #translate(exchange: Exchange): Promise<Outcome> {
     const own = await this.#answerRemoved(exchange);
     if (own !== undefined) return own;
-    const wantsTask = exchange.request.wantsTask === true && !exchange.visiting;
+    const wantsTask = exchange.request.wantsTask === true && !exchange.viaOtherEra;
     const { facts, tasks } = this.#backend;
     if (!wantsTask || !(await abortable(exchange, facts.makesTasks(exchange.caller))))
       return new ModernCall(exchange, this.#backend, undefined).run();
@@ -70,7 +70,7 @@ export class ModernOutbound implements Outbound {
   }
 
   async describe(caller: Caller): Promise<ServerDescription> {
-    if (caller.session !== undefined) this.#affinity(caller.session, caller);
+    if (caller.session !== undefined) this.#binding(caller.session, caller);
     return this.#backend.facts.describe(caller);
   }
 
@@ -142,22 +142,24 @@ export class ModernOutbound implements Outbound {
     if (uri === undefined || caller.session === undefined) {
       return ownError({ code: CODE.invalidParams, message: 'Invalid params: uri must be a string' });
     }
-    const affinity = this.#affinity(caller.session, caller);
-    if (request.method === 'resources/unsubscribe') await affinity.unsubscribe(uri);
-    else if (!(await affinity.subscribe(uri))) {
+    const binding = this.#binding(caller.session, caller);
+    if (request.method === 'resources/unsubscribe') await binding.unsubscribe(uri);
+    else if (!(await binding.subscribe(uri))) {
       return ownError({ code: CODE.invalidParams, message: `The server does not tell of changes of ${uri}` });
     }
     return ownResult(EMPTY, scanJson(EMPTY, 1));
   }
 
-  #affinity(client: ClientSession, caller: Caller): ModernAffinity {
-    if (client.affinity instanceof ModernAffinity) {
-      if (client.affinity.touch(caller)) this.#hubs.touch(callerKey(caller), caller);
-      return client.affinity;
+  #binding(client: ClientSession, caller: Caller): ModernSessionBinding {
+    if (client.binding instanceof ModernSessionBinding) {
+      if (client.binding.touch(caller)) this.#hubs.touch(callerKey(caller), caller);
+      return client.binding;
     }
-    void client.affinity?.end();
-    const affinity = new ModernAffinity(client, caller, (who, subscriber) => this.#hub(who).join(subscriber));
-    client.affinity = affinity;
-    return affinity;
+    void client.binding?.end();
+    const binding = new ModernSessionBinding(client, caller, (who, subscriber) =>
+      this.#hub(who).join(subscriber),
+    );
+    client.binding = binding;
+    return binding;
   }
 }

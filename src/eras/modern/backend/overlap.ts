@@ -13,7 +13,7 @@ interface ToldByOne {
  * The time in which one stream of changes takes the place of another. What was on its way on the older one is not lost,
  * and what both tell is told once.
  */
-export class Handover {
+export class Overlap {
   /** Resolves when the older stream has been closed. */
   readonly done: Promise<void>;
   readonly #closeOlder: () => void;

@@ -74,7 +74,7 @@ export function failureOf(name: string, reply: RpcReply): Error {
 export function subscriptionFailure(name: string, reply: RpcReply): Error {
   if (reply.kind !== 'answer' || reply.frame.type === 'result') return failureOf(name, reply);
   const { frame, status, headers } = reply;
-  const outcome = backendError(frame, status, 'none');
+  const outcome = backendError(frame, status, 'neutral');
   return (
     refusalForClient(status, headers, frame.message, outcome) ??
     wrongEraOf(name, frame, status, outcome) ??

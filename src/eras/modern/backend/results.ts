@@ -14,7 +14,7 @@ import {
   textOf,
 } from '../../../jsonrpc/index.js';
 import { neutralResult } from '../wire/results.js';
-import { type ToolMap, toolFacts } from '../wire/tool-index.js';
+import { type ToolMap, toolTraits } from '../wire/tool-index.js';
 
 export function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {
   return stringOf(bytes, getMember(bytes, result, 'resultType'));
@@ -44,7 +44,7 @@ export function resultOutcome(
     bytes,
     node: result,
     edits,
-    dress: sameEra ? 'modern' : 'none',
+    form: sameEra ? 'modern' : 'neutral',
     serverInfo: undefined,
     personal: type !== undefined && textOf(bytes, type) !== '"complete"',
     freshness: CACHEABLE.has(request.method) ? freshnessOf(bytes, result, caller) : undefined,
@@ -75,7 +75,7 @@ function dropInvalidTools(bytes: Buffer, result: JsonNode, edits: PendingEdits):
   const list = getMember(bytes, result, 'tools');
   if (list?.kind !== 'array') return;
   const tools = elementsOf(bytes, list);
-  const valid = tools.filter((tool) => toolFacts(bytes, tool) !== undefined);
+  const valid = tools.filter((tool) => toolTraits(bytes, tool) !== undefined);
   if (valid.length === tools.length) return;
   const out = new Rope().push('[');
   for (const [index, tool] of valid.entries()) {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { Patience } from '../../../exchange/circuit-breaker.js';
+import { CircuitBreaker } from '../../../exchange/circuit-breaker.js';
 import { readCapabilities } from '../../../exchange/digest.js';
 import type { ServerDescription } from '../../../exchange/outbound.js';
 import { statedCapabilities } from '../../../exchange/server-capabilities.js';
@@ -22,11 +22,11 @@ export function callerKey(caller: Caller): string {
 }
 
 /** What a modern backend says of itself, to each of its callers. */
-export class ServerFacts {
+export class ServerDescriptions {
   readonly #name: string;
   readonly #requests: ModernRequests;
   readonly #discoverMs: number;
-  readonly #patience: Patience;
+  readonly #breaker: CircuitBreaker;
   readonly #tools = new ToolIndex();
   /** Which callers the backend makes tasks for. */
   readonly #makesTasks = new LRUCache<string, boolean>({ max: REMEMBERED, ttl: TASKS_KNOWN_MS });
@@ -39,12 +39,12 @@ export class ServerFacts {
     this.#name = name;
     this.#requests = requests;
     this.#discoverMs = discoverMs;
-    this.#patience = new Patience(discoverMs);
+    this.#breaker = new CircuitBreaker(discoverMs);
   }
 
   /** @throws ExchangeError, WrongEra where the backend does not say */
   async describe(caller: Caller): Promise<ServerDescription> {
-    const { bytes, result } = await this.#patience.wait(() => this.#discover(caller));
+    const { bytes, result } = await this.#breaker.wait(() => this.#discover(caller));
     const capabilities = statedCapabilities(bytes, getMember(bytes, result, 'capabilities'));
     this.#makesTasks.set(callerKey(caller), declaresTasks(readCapabilities(capabilities)));
     const instructions = getMember(bytes, result, 'instructions');

@@ -8,7 +8,7 @@ import {
   subjectOf,
 } from '../../../exchange/changes.js';
 import type { Subscriber, Subscription } from '../../../exchange/hub.js';
-import type { BackendAffinity, Caller, ClientSession } from '../../../exchange/types.js';
+import type { Caller, ClientSession, SessionBinding } from '../../../exchange/types.js';
 import { type NotificationFrame, parseFrame } from '../../../jsonrpc/index.js';
 import { META } from '../wire/names.js';
 
@@ -24,7 +24,7 @@ type Join = (caller: Caller, subscriber: Subscriber) => Subscription;
  * What a client with a session hears of from a backend that knows no sessions: changes of the lists, while it holds a
  * stream for them, and of the resources that it has subscribed to.
  */
-export class ModernAffinity implements BackendAffinity, Subscriber {
+export class ModernSessionBinding implements SessionBinding, Subscriber {
   readonly backendSession = undefined;
   readonly #client: ClientSession;
   readonly #join: Join;
@@ -53,7 +53,7 @@ export class ModernAffinity implements BackendAffinity, Subscriber {
   }
 
   listen(): void {
-    if (this.#client.listening) this.#catchUp();
+    if (this.#client.listening) this.#backpressure();
     void this.#settle(true);
   }
 
@@ -106,10 +106,10 @@ export class ModernAffinity implements BackendAffinity, Subscriber {
     const { channel } = this.#client;
     if (channel.notify(frame)) return;
     this.#late = new Map();
-    channel.onDrain(() => this.#catchUp());
+    channel.onDrain(() => this.#backpressure());
   }
 
-  #catchUp(): void {
+  #backpressure(): void {
     const late = this.#late;
     this.#late = undefined;
     for (const change of late?.values() ?? []) this.onChange(change);

@@ -10,7 +10,7 @@ const USUAL_POLL_MS = 1_000;
 const SHORTEST_POLL_MS = 50;
 const LONGEST_POLL_MS = 10_000;
 
-/** Questions that are remembered to be answered: a server may go on listing them for a while. */
+/** JoinedServerRequests that are remembered to be answered: a server may go on listing them for a while. */
 const REMEMBERED = 10_000;
 
 /** Whoever can be asked what a task wants to know. */
@@ -35,7 +35,7 @@ export interface FinishedTask {
 /** The questions of one task that somebody at the client is being asked, or was: by whom. */
 interface Asked {
   followers: number;
-  readonly keys: Map<string, Questions>;
+  readonly keys: Map<string, JoinedServerRequests>;
 }
 
 /**
@@ -82,11 +82,11 @@ export class TaskFollower {
     void questions.allSettled().then(leave);
   }
 
-  #join(asker: Asker, access: TaskAccess): { questions: Questions; leave: () => void } {
+  #join(asker: Asker, access: TaskAccess): { questions: JoinedServerRequests; leave: () => void } {
     const asked = this.#asked.get(access.key) ?? { followers: 0, keys: new Map() };
     this.#asked.set(access.key, asked);
     asked.followers++;
-    const questions = new Questions(asker, access, asked.keys, this.#answered);
+    const questions = new JoinedServerRequests(asker, access, asked.keys, this.#answered);
     const leave = (): void => {
       questions.leave();
       if (--asked.followers === 0) this.#asked.delete(access.key);
@@ -94,7 +94,11 @@ export class TaskFollower {
     return { questions, leave };
   }
 
-  async #toEnd(exchange: Exchange, access: TaskAccess, questions: Questions): Promise<FinishedTask> {
+  async #toEnd(
+    exchange: Exchange,
+    access: TaskAccess,
+    questions: JoinedServerRequests,
+  ): Promise<FinishedTask> {
     for (;;) {
       const frame = await abortable(exchange, access.get());
       const { bytes, result } = frame;
@@ -113,11 +117,11 @@ function pauseOf({ pollIntervalMs = USUAL_POLL_MS }: TaskState): number {
 }
 
 /** The questions of a task that are put to one client. */
-class Questions {
+class JoinedServerRequests {
   readonly #asker: Asker;
   readonly #access: TaskAccess;
   /** Shared with others who follow the task. */
-  readonly #keys: Map<string, Questions>;
+  readonly #keys: Map<string, JoinedServerRequests>;
   readonly #answered: LRUCache<string, true>;
   readonly #open = new Set<string>();
   readonly #asking: Promise<void>[] = [];
@@ -127,7 +131,7 @@ class Questions {
   constructor(
     asker: Asker,
     access: TaskAccess,
-    keys: Map<string, Questions>,
+    keys: Map<string, JoinedServerRequests>,
     answered: LRUCache<string, true>,
   ) {
     this.#asker = asker;

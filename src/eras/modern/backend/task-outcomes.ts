@@ -83,7 +83,7 @@ function errorOf(bytes: Buffer, node: JsonNode): ErrorOutcome | undefined {
   return {
     type: 'error',
     origin: 'backend',
-    dress: 'none',
+    form: 'neutral',
     code: Number(textOf(bytes, code)),
     message,
     data: data === undefined ? undefined : textOf(bytes, data),

@@ -36,7 +36,7 @@ import { InteractiveCall, type Waiter } from './interactive-call.js';
 import { ListedTools } from './listed-tools.js';
 import { Listening, listenEnd, namesTasks, wantedFilter } from './listen.js';
 import { writeOutcome } from './outcome.js';
-import { ParkingLot, type ParkingOptions } from './parked-calls.js';
+import { ParkedCallStore, type ParkingOptions } from './parked-calls.js';
 import { requestDigest } from './request-state.js';
 import { TaskBoard, type TaskBoardOptions } from './tasks.js';
 
@@ -57,12 +57,12 @@ type RequestKind = 'new' | 'again' | 'resumes' | 'answered';
 
 /** The modern era toward clients: every POST tells all that there is to know about its sender. */
 export class ModernInbound implements Inbound {
-  readonly #lot: ParkingLot<InteractiveCall>;
+  readonly #store: ParkedCallStore<InteractiveCall>;
   readonly #tasks: TaskBoard;
   readonly #listed = new ListedTools();
 
   constructor(parking: ParkingOptions, tasks: TaskBoardOptions) {
-    this.#lot = new ParkingLot(parking);
+    this.#store = new ParkedCallStore(parking);
     this.#tasks = new TaskBoard(tasks);
   }
 
@@ -128,7 +128,7 @@ export class ModernInbound implements Inbound {
       await this.#request(route, call, withoutRound(frame));
       return;
     }
-    const interactive = new InteractiveCall(this.#lot, waiterOf(call, frame, envelope), this.#write);
+    const interactive = new InteractiveCall(this.#store, waiterOf(call, frame, envelope), this.#write);
     const exchange = this.#exchange(call, frame, envelope, interactive, kind === 'resumes');
     interactive.begin(exchange);
     const outcome = await this.#outcome(route, call, frame, exchange);
@@ -157,9 +157,9 @@ export class ModernInbound implements Inbound {
     const digest = (): string => requestDigest(method, bytes, params);
     const owner = ownerOf(call.forwarded.authorization);
     const find = () =>
-      token === undefined ? undefined : this.#lot.find(token, call.principal, digest, owner);
+      token === undefined ? undefined : this.#store.find(token, call.principal, digest, owner);
     let found = find();
-    if (found?.kind === 'parked' && found.ticket.principal !== call.principal) {
+    if (found?.kind === 'parked' && found.parkedCall.principal !== call.principal) {
       // Nobody but the backend can tell whether a renewed credential is its owner's.
       const refusal = await refusedBy(route, this.#caller(call, envelope));
       if (refusal !== undefined) {
@@ -174,7 +174,7 @@ export class ModernInbound implements Inbound {
         refuseState(call, frame, 'inputResponses must be an object');
       else {
         const { forwarded } = call;
-        found.ticket.call.resume(waiterOf(call, frame, envelope), { forwarded, bytes, responses });
+        found.parkedCall.call.resume(waiterOf(call, frame, envelope), { forwarded, bytes, responses });
       }
       return 'answered';
     }
@@ -198,7 +198,7 @@ export class ModernInbound implements Inbound {
   readonly #write = (waiter: Waiter, exchange: Exchange, outcome: Outcome): void => {
     const { request, caller } = exchange;
     writeOutcome(waiter, exchange, outcome, () =>
-      this.#lot.sealAgain(
+      this.#store.sealAgain(
         caller.principal,
         requestDigest(request.method, request.params.bytes, request.params.node),
         ownerOf(caller.forwarded.authorization),
@@ -378,7 +378,7 @@ async function discover(route: RouteService, exchange: Exchange): Promise<Outcom
     outcome.edits.set('supportedVersions', versions);
     outcome.edits.set('capabilities', description.capabilities);
     outcome.edits.set('ttlMs', String(description.ttlMs));
-    return { ...outcome, dress: 'modern' };
+    return { ...outcome, form: 'modern' };
   }
   const { capabilities, instructions, serverInfo } = description;
   const told = instructions === undefined ? '' : `,"instructions":${instructions}`;

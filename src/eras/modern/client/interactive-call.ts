@@ -1,6 +1,6 @@
 import type { Answer } from '../../../downstream/response.js';
 import { ownerOf } from '../../../exchange/digest.js';
-import { CODE, overloaded, QuestionRefused } from '../../../exchange/errors.js';
+import { CODE, overloaded, ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../../../exchange/outcome.js';
 import { MAY_ASK } from '../../../exchange/server-requests.js';
@@ -11,8 +11,8 @@ import {
   isLogLevel,
   type LogLevel,
   levelReaches,
-  type Question,
   type ServerMessage,
+  type ServerRequest,
 } from '../../../exchange/types.js';
 import {
   getMember,
@@ -23,12 +23,12 @@ import {
   stringOf,
 } from '../../../jsonrpc/index.js';
 import { MODERN_CODE } from '../wire/names.js';
-import { lackingCapabilities, questionKind, refusalOf } from '../wire/server-requests.js';
-import { OpenQuestions } from './open-server-requests.js';
-import type { Parkable, ParkingLot, Ticket } from './parked-calls.js';
+import { lackingCapabilities, refusalOf, serverRequestKind } from '../wire/server-requests.js';
+import { OpenServerRequests } from './open-server-requests.js';
+import type { Parkable, ParkedCall, ParkedCallStore } from './parked-calls.js';
 import { requestDigest } from './request-state.js';
 
-/** Questions that come within this time of the first are put to the client together. */
+/** JoinedServerRequests that come within this time of the first are put to the client together. */
 const GATHER_MS = 25;
 /** Copies of one retry that wait at a time. */
 const MAX_WAITERS = 256;
@@ -55,13 +55,13 @@ export interface Return {
  * answers, waits for it again (basic/patterns/mrtr).
  */
 export class InteractiveCall implements Channel, Parkable {
-  readonly #lot: ParkingLot<InteractiveCall>;
+  readonly #store: ParkedCallStore<InteractiveCall>;
   readonly #write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void;
   /** Few calls are ever asked anything. */
-  #questions: OpenQuestions | undefined;
+  #questions: OpenServerRequests | undefined;
   #exchange!: Exchange;
   #waiters: Waiter[] = [];
-  #ticket: Ticket<InteractiveCall> | undefined;
+  #parkedCall: ParkedCall<InteractiveCall> | undefined;
   #gathering: NodeJS.Timeout | undefined;
   /** The client is back, and whether with good credentials is being found out. */
   #trying = false;
@@ -70,11 +70,11 @@ export class InteractiveCall implements Channel, Parkable {
   #verdict: ErrorOutcome | undefined;
 
   constructor(
-    lot: ParkingLot<InteractiveCall>,
+    store: ParkedCallStore<InteractiveCall>,
     first: Waiter,
     write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void,
   ) {
-    this.#lot = lot;
+    this.#store = store;
     this.#write = write;
     this.#waiters.push(first);
   }
@@ -105,17 +105,17 @@ export class InteractiveCall implements Channel, Parkable {
     else waiter.answer.onDrain(resume);
   }
 
-  ask(question: Question): Promise<ClientAnswer> {
-    const kind = questionKind(question.method);
+  ask(question: ServerRequest): Promise<ClientAnswer> {
+    const kind = serverRequestKind(question.method);
     if (kind === undefined)
-      return Promise.reject(new QuestionRefused(`Method not found: ${question.method}`));
+      return Promise.reject(new ServerRequestRefused(`Method not found: ${question.method}`));
     const { request } = this.#exchange;
     if (!MAY_ASK.has(request.method)) {
       const message = `the client cannot be asked anything during ${request.method}`;
-      return Promise.reject(new QuestionRefused(message));
+      return Promise.reject(new ServerRequestRefused(message));
     }
     if (this.#outcome !== undefined)
-      return Promise.reject(new QuestionRefused('the call has ended', CODE.internal));
+      return Promise.reject(new ServerRequestRefused('the call has ended', CODE.internal));
     const full = this.#questions?.full;
     if (full !== undefined) return Promise.reject(full);
     const lacking = lackingCapabilities(question, this.#exchange.caller.capabilities.value);
@@ -124,17 +124,17 @@ export class InteractiveCall implements Channel, Parkable {
       const data = JSON.stringify({ requiredCapabilities: lacking });
       const message = `The client did not declare what ${question.method} of the server needs`;
       this.#end(ownError({ code: MODERN_CODE.missingClientCapability, message, data, status: 400 }));
-      return Promise.reject(new QuestionRefused(message));
+      return Promise.reject(new ServerRequestRefused(message));
     }
     const error = this.#admit();
     if (error !== undefined) {
       const refusal = refusalOf(question.method);
       this.#end(error);
       return refusal === undefined
-        ? Promise.reject(new QuestionRefused(error.message, CODE.internal))
+        ? Promise.reject(new ServerRequestRefused(error.message, CODE.internal))
         : Promise.resolve(refusal);
     }
-    this.#questions ??= new OpenQuestions();
+    this.#questions ??= new OpenServerRequests();
     const answer = this.#questions.add(kind, question);
     this.#gather();
     return answer;
@@ -142,7 +142,7 @@ export class InteractiveCall implements Channel, Parkable {
 
   /** A retry came for the round that is open. The first one's answers count; copies of it wait for the same outcome. */
   resume(waiter: Waiter, { forwarded, bytes, responses }: Return): void {
-    const ticket = this.#ticket as Ticket<InteractiveCall>;
+    const parkedCall = this.#parkedCall as ParkedCall<InteractiveCall>;
     const first = this.#waiters.length === 0;
     if (this.#waiters.length >= MAX_WAITERS) {
       const { outcome } = overloaded(`limit of ${MAX_WAITERS} copies of one request reached`);
@@ -152,8 +152,8 @@ export class InteractiveCall implements Channel, Parkable {
     this.#waiters.push(waiter);
     this.#watch(waiter);
     if (!first) return;
-    const { expiresAt } = ticket;
-    ticket.expiresAt = Number.POSITIVE_INFINITY;
+    const { expiresAt } = parkedCall;
+    parkedCall.expiresAt = Number.POSITIVE_INFINITY;
     const goOn = (): void => this.#goOn(waiter, forwarded, bytes, responses);
     const { tryCredentials } = this.#exchange;
     if (forwarded.authorization === undefined || tryCredentials === undefined) {
@@ -170,7 +170,7 @@ export class InteractiveCall implements Channel, Parkable {
       .then((refusal) => {
         this.#trying = false;
         if (refusal === undefined || this.#outcome !== undefined) goOn();
-        else this.#turnAway(ticket, expiresAt, refusal);
+        else this.#rejectRetry(parkedCall, expiresAt, refusal);
       });
   }
 
@@ -183,12 +183,12 @@ export class InteractiveCall implements Channel, Parkable {
     this.#exchange.unpark(waiter.progressToken);
     if (responses !== undefined) this.#questions?.answer(bytes, responses);
     // What was not answered is asked again, together with what comes up meanwhile.
-    if (this.#hasQuestions) this.#gather();
+    if (this.#hasServerRequests) this.#gather();
   }
 
   /** The backend refuses the credentials of a retry: the same retry with better ones finds everything as it was. */
-  #turnAway(ticket: Ticket<InteractiveCall>, expiresAt: number, refusal: ErrorOutcome): void {
-    ticket.expiresAt = expiresAt;
+  #rejectRetry(parkedCall: ParkedCall<InteractiveCall>, expiresAt: number, refusal: ErrorOutcome): void {
+    parkedCall.expiresAt = expiresAt;
     for (const waiter of this.#waiters.splice(0)) this.#write(waiter, this.#exchange, refusal);
   }
 
@@ -196,24 +196,24 @@ export class InteractiveCall implements Channel, Parkable {
   finish(outcome: Outcome): void {
     const final = this.#verdict ?? outcome;
     clearTimeout(this.#gathering);
-    this.#questions?.settleAll(() => new QuestionRefused('the call has ended', CODE.internal));
+    this.#questions?.settleAll(() => new ServerRequestRefused('the call has ended', CODE.internal));
     this.#outcome = final;
     // The client has left with questions, and comes back for this.
     if (this.#waiters.length === 0 && this.#exchange.parked) return;
-    if (this.#ticket !== undefined) this.#lot.release(this.#ticket);
+    if (this.#parkedCall !== undefined) this.#store.release(this.#parkedCall);
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const waiter of waiters) this.#write(waiter, this.#exchange, final);
   }
 
-  get #hasQuestions(): boolean {
+  get #hasServerRequests(): boolean {
     return this.#questions !== undefined && this.#questions.size > 0;
   }
 
   /** Nobody answered: the server is told so in the words that its question has for that, and the call ends. */
   expire(): void {
     this.#questions?.settleAll(
-      ({ method }) => refusalOf(method) ?? new QuestionRefused('nobody answered in time', CODE.internal),
+      ({ method }) => refusalOf(method) ?? new ServerRequestRefused('nobody answered in time', CODE.internal),
     );
     setImmediate(() => this.#exchange.cancel('nobody answered in time'));
   }
@@ -229,12 +229,17 @@ export class InteractiveCall implements Channel, Parkable {
 
   /** Takes a place for the call, unless it has one. */
   #admit(): ErrorOutcome | undefined {
-    if (this.#ticket !== undefined) return undefined;
+    if (this.#parkedCall !== undefined) return undefined;
     const { request, caller } = this.#exchange;
     const { bytes, node } = request.params;
     try {
       const digest = requestDigest(request.method, bytes, node);
-      this.#ticket = this.#lot.admit(this, caller.principal, digest, ownerOf(caller.forwarded.authorization));
+      this.#parkedCall = this.#store.admit(
+        this,
+        caller.principal,
+        digest,
+        ownerOf(caller.forwarded.authorization),
+      );
       return undefined;
     } catch (error) {
       return (error as { outcome: ErrorOutcome }).outcome;
@@ -251,22 +256,22 @@ export class InteractiveCall implements Channel, Parkable {
     if (this.#gathering !== undefined || this.#trying || this.#waiters.length === 0) return;
     this.#gathering = setTimeout(() => {
       this.#gathering = undefined;
-      if (this.#hasQuestions && this.#waiters.length > 0) this.#park();
+      if (this.#hasServerRequests && this.#waiters.length > 0) this.#park();
     }, GATHER_MS);
   }
 
   #park(): void {
-    const ticket = this.#ticket as Ticket<InteractiveCall>;
-    const questions = this.#questions as OpenQuestions;
+    const parkedCall = this.#parkedCall as ParkedCall<InteractiveCall>;
+    const questions = this.#questions as OpenServerRequests;
     const { openSince } = questions;
     // To ask again what was left open is no reason for more time: a client that only ever comes back would have it all.
-    if (this.#lot.isOver(openSince)) {
+    if (this.#store.isOver(openSince)) {
       this.expire();
       return;
     }
     const requests = questions.inputRequests();
     const result = new Rope().push('{"resultType":"input_required","inputRequests":').push(requests);
-    result.push(`,"requestState":"${this.#lot.startRound(ticket, openSince)}"}`);
+    result.push(`,"requestState":"${this.#store.startRound(parkedCall, openSince)}"}`);
     this.#exchange.park();
     for (const waiter of this.#waiters.splice(0)) waiter.answer.end(200, resultRope(waiter.id, result));
   }

@@ -1,15 +1,15 @@
-import { QuestionRefused, QuestionWithdrawn } from '../../../exchange/errors.js';
+import { ServerRequestRefused, ServerRequestWithdrawn } from '../../../exchange/errors.js';
 import { type Outcome, ownResult, type ResultOutcome } from '../../../exchange/outcome.js';
 import type { BackendTask, KeptHandle, TaskPlace } from '../../../exchange/tasks.js';
-import type { Answer, Caller, Question, ServerMessage } from '../../../exchange/types.js';
+import type { Answer, Caller, ServerMessage, ServerRequest } from '../../../exchange/types.js';
 import { type JsonNode, Rope, scanJson, writeObject } from '../../../jsonrpc/index.js';
-import { dressError, dressResult } from '../wire/results.js';
-import { lackingCapabilities, questionKind } from '../wire/server-requests.js';
-import { OpenQuestions } from './open-server-requests.js';
+import { encodeError, encodeResult } from '../wire/results.js';
+import { lackingCapabilities, serverRequestKind } from '../wire/server-requests.js';
+import { OpenServerRequests } from './open-server-requests.js';
 
 /** How long a look waits for the questions of a task that says that it has some. */
 const QUESTIONS_MS = 1_000;
-/** Questions that come within this time of the first are told together. */
+/** JoinedServerRequests that come within this time of the first are told together. */
 const GATHER_MS = 25;
 
 /** What the keeper of a task has to say to it. */
@@ -29,10 +29,10 @@ export interface KeptTaskOptions {
  */
 export class KeptTask implements TaskPlace {
   readonly #options: KeptTaskOptions;
-  readonly #questions = new OpenQuestions();
+  readonly #questions = new OpenServerRequests();
   #task: BackendTask | undefined;
   #keptAt = 0;
-  #onQuestion: (() => void) | undefined;
+  #onServerRequest: (() => void) | undefined;
   /** On the monotonic clock. */
   expiresAt = Number.POSITIVE_INFINITY;
   /** The client was told how the task ended. */
@@ -80,16 +80,18 @@ export class KeptTask implements TaskPlace {
     resume();
   }
 
-  ask(question: Question): Promise<Answer> {
-    const kind = questionKind(question.method);
+  ask(question: ServerRequest): Promise<Answer> {
+    const kind = serverRequestKind(question.method);
     if (kind === undefined)
-      return Promise.reject(new QuestionRefused(`Method not found: ${question.method}`));
+      return Promise.reject(new ServerRequestRefused(`Method not found: ${question.method}`));
     if (lackingCapabilities(question, this.caller.capabilities.value) !== undefined)
-      return Promise.reject(new QuestionRefused(`the client did not declare what ${question.method} needs`));
+      return Promise.reject(
+        new ServerRequestRefused(`the client did not declare what ${question.method} needs`),
+      );
     const { full } = this.#questions;
     if (full !== undefined) return Promise.reject(full);
     const answer = this.#questions.add(kind, question);
-    this.#onQuestion?.();
+    this.#onServerRequest?.();
     return answer;
   }
 
@@ -116,7 +118,7 @@ export class KeptTask implements TaskPlace {
 
   /** Lets go of the task. */
   async end(): Promise<void> {
-    this.#questions.settleAll(() => new QuestionWithdrawn());
+    this.#questions.settleAll(() => new ServerRequestWithdrawn());
     await this.#task?.end();
   }
 
@@ -133,12 +135,12 @@ export class KeptTask implements TaskPlace {
     if (this.#questions.size > 0) return;
     const came = await new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(false), QUESTIONS_MS);
-      this.#onQuestion = () => {
+      this.#onServerRequest = () => {
         clearTimeout(timer);
         resolve(true);
       };
     });
-    this.#onQuestion = undefined;
+    this.#onServerRequest = undefined;
     if (came) await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
   }
 
@@ -153,7 +155,7 @@ export class KeptTask implements TaskPlace {
       edits.set('status', '"completed"');
       edits.set('result', inlineResult(outcome));
     } else if (outcome?.type === 'error') {
-      const { code, data } = dressError(outcome, undefined, true);
+      const { code, data } = encodeError(outcome, undefined, true);
       const error = new Rope().push(`{"code":${code},"message":`).pushString(outcome.message);
       if (data !== undefined) error.push(',"data":').push(data);
       edits.set('status', '"failed"');
@@ -174,7 +176,7 @@ function isCancelled({ state }: BackendTask): boolean {
 /** The result of the call as it would have been told if the call had waited for it. */
 function inlineResult(outcome: ResultOutcome): Rope {
   const own = { ...outcome, edits: new Map(outcome.edits), serverInfo: undefined };
-  dressResult('tools/call', own, { ttlMs: 0, scope: 'private' });
+  encodeResult('tools/call', own, { ttlMs: 0, scope: 'private' });
   const out = new Rope();
   writeObject(out, own.bytes, own.node, own.edits);
   return out;

@@ -4,7 +4,7 @@ import type { ResultOutcome } from '../../../exchange/outcome.js';
 import type { Principal } from '../../../exchange/types.js';
 import { elementsOf, getMember, type JsonNode, type RequestFrame, stringOf } from '../../../jsonrpc/index.js';
 import { mentionsAnnotation, type ParamHeader, paramHeaderProblem } from '../wire/param-headers.js';
-import { toolFacts } from '../wire/tool-index.js';
+import { toolTraits } from '../wire/tool-index.js';
 
 const MAX_LISTS = 1_000;
 const MAX_TOOLS = 1_000;
@@ -19,10 +19,10 @@ export class ListedTools {
   readonly #lists = new LRUCache<string, Annotated>({ max: MAX_LISTS });
 
   /** Reads a page of `tools/list` on its way to a client. */
-  note(route: string, principal: Principal, { bytes, node, dress }: ResultOutcome): void {
+  note(route: string, principal: Principal, { bytes, node, form }: ResultOutcome): void {
     const key = `${route} ${principal}`;
     const tools = getMember(bytes, node, 'tools');
-    if (dress === 'modern' || tools?.kind !== 'array') {
+    if (form === 'modern' || tools?.kind !== 'array') {
       this.#lists.delete(key);
       return;
     }
@@ -53,6 +53,6 @@ function noteTool(annotated: Annotated, bytes: Buffer, tool: JsonNode): void {
   const name = stringOf(bytes, getMember(bytes, tool, 'name'));
   if (name === undefined) return;
   annotated.delete(name);
-  const headers = toolFacts(bytes, tool)?.paramHeaders ?? [];
+  const headers = toolTraits(bytes, tool)?.paramHeaders ?? [];
   if (headers.length > 0 && annotated.size < MAX_TOOLS) annotated.set(name, headers);
 }

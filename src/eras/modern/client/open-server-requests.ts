@@ -1,22 +1,22 @@
-import { CODE, QuestionRefused, QuestionWithdrawn } from '../../../exchange/errors.js';
-import type { Answer, Question, ServerMessage } from '../../../exchange/types.js';
+import { CODE, ServerRequestRefused, ServerRequestWithdrawn } from '../../../exchange/errors.js';
+import type { Answer, ServerMessage, ServerRequest } from '../../../exchange/types.js';
 import { getMember, type JsonNode, Rope, textOf } from '../../../jsonrpc/index.js';
 import { answerOf, inputRequest } from '../wire/server-requests.js';
 
-/** Questions that one call, or one task, has open at a time. */
+/** JoinedServerRequests that one call, or one task, has open at a time. */
 const MAX_QUESTIONS = 100;
 
-interface OpenQuestion {
+interface OpenServerRequest {
   /** When the client was first told of it, on the monotonic clock. */
   toldAt: number | undefined;
-  readonly question: Question;
+  readonly question: ServerRequest;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
 }
 
 /** The questions of a server that wait for the client to fetch them and to come back with answers. */
-export class OpenQuestions {
-  readonly #questions = new Map<string, OpenQuestion>();
+export class OpenServerRequests {
+  readonly #questions = new Map<string, OpenServerRequest>();
   #asked = 0;
 
   get size(): number {
@@ -24,16 +24,16 @@ export class OpenQuestions {
   }
 
   /** Why one more cannot be taken; undefined where it can. */
-  get full(): QuestionRefused | undefined {
+  get full(): ServerRequestRefused | undefined {
     if (this.size < MAX_QUESTIONS) return undefined;
-    return new QuestionRefused(`limit of ${MAX_QUESTIONS} open questions reached`, CODE.internal);
+    return new ServerRequestRefused(`limit of ${MAX_QUESTIONS} open questions reached`, CODE.internal);
   }
 
   /**
    * Takes a question, under a key that no other has for as long as the call lasts.
    * @param kind what the key begins with
    */
-  add(kind: string, question: Question): Promise<Answer> {
+  add(kind: string, question: ServerRequest): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#questions.set(`${kind}-${++this.#asked}`, { toldAt: undefined, question, resolve, reject });
     });
@@ -75,12 +75,12 @@ export class OpenQuestions {
     for (const [key, { question, reject }] of this.#questions) {
       if (question.id !== textOf(bytes, id)) continue;
       this.#questions.delete(key);
-      reject(new QuestionWithdrawn());
+      reject(new ServerRequestWithdrawn());
     }
   }
 
   /** Ends each question by what `settle` makes of it: an answer, or an error. */
-  settleAll(settle: (question: Question) => Answer | Error): void {
+  settleAll(settle: (question: ServerRequest) => Answer | Error): void {
     for (const [key, { question, resolve, reject }] of this.#questions) {
       this.#questions.delete(key);
       const settled = settle(question);

@@ -11,7 +11,7 @@ import { MAY_ASK } from '../../../exchange/server-requests.js';
 import { declaresTasks } from '../../../exchange/tasks.js';
 import { errorObjectRope, errorRope, Rope, resultRope, writeObject } from '../../../jsonrpc/index.js';
 import { MODERN_CODE } from '../wire/names.js';
-import { checkResult, dressError, dressResult } from '../wire/results.js';
+import { checkResult, encodeError, encodeResult } from '../wire/results.js';
 import { takesMode, urlElicitations } from '../wire/server-requests.js';
 import type { Waiter } from './interactive-call.js';
 
@@ -62,10 +62,10 @@ function isUrlElicitation({ code, origin }: ErrorOutcome): boolean {
 
 function writeError({ answer, id }: Waiter, exchange: Exchange, outcome: ErrorOutcome): void {
   const { method, name } = exchange.request;
-  const { headers, dress } = outcome;
+  const { headers, form } = outcome;
   const uri = method === 'resources/read' ? name : undefined;
-  const { status, code, data } = dressError(outcome, uri, CORE_METHODS.has(method));
-  const later = method === DISCOVER && dress !== 'modern' && NOT_NOW.has(status);
+  const { status, code, data } = encodeError(outcome, uri, CORE_METHODS.has(method));
+  const later = method === DISCOVER && form !== 'modern' && NOT_NOW.has(status);
   answer.end(
     later ? 503 : status,
     errorObjectRope(id, errorObject(outcome, code, data)),
@@ -107,7 +107,7 @@ function writeKept({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOu
   const scope = kept.freshness.shared && !forcePrivate ? 'public' : 'private';
   const text = kept.text(scope, () => {
     const own = { ...outcome, edits: new Map(outcome.edits) };
-    if (own.dress === 'none') dressResult(exchange.request.method, own, { ttlMs: 0, scope });
+    if (own.form === 'neutral') encodeResult(exchange.request.method, own, { ttlMs: 0, scope });
     else checkResult(exchange.request.method, own, false, scope === 'private');
     own.edits.set('ttlMs', undefined);
     const result = new Rope();
@@ -121,14 +121,14 @@ function writeKept({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOu
 function writeResult({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOutcome): void {
   const { method } = exchange.request;
   const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
-  if (outcome.dress === 'modern') {
+  if (outcome.form === 'modern') {
     const takesTasks = declaresTasks(exchange.caller.capabilities);
     const problem = checkResult(method, outcome, takesTasks, forcePrivate);
     if (problem !== undefined) {
       answer.end(200, errorRope(id, CODE.internal, problem));
       return;
     }
-  } else dressResult(method, outcome, { ttlMs: 0, scope: 'private' });
+  } else encodeResult(method, outcome, { ttlMs: 0, scope: 'private' });
   const { bytes, node, edits, frameId } = outcome;
   if (edits.size === 0 && frameId === id) {
     answer.end(200, new Rope().push(bytes));

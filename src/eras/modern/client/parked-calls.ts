@@ -26,7 +26,7 @@ export interface Parkable {
 }
 
 /** A call's place in the lot. */
-export interface Ticket<Call> {
+export interface ParkedCall<Call> {
   readonly id: string;
   readonly call: Call;
   readonly principal: Principal;
@@ -40,7 +40,7 @@ export interface Ticket<Call> {
 
 /** What became of a state that a client brought back. */
 export type Found<Call> =
-  | { readonly kind: 'parked'; readonly ticket: Ticket<Call> }
+  | { readonly kind: 'parked'; readonly parkedCall: ParkedCall<Call> }
   /** A retry that simply is the call once more. */
   | { readonly kind: 'again' }
   /** Not sealed by this gateway: perhaps the backend's own. */
@@ -51,11 +51,11 @@ export type Found<Call> =
  * The calls that wait, without an open request, for the client to come back with answers. Their number and their time
  * are bounded; a client holds no more of a call than its sealed state.
  */
-export class ParkingLot<Call extends Parkable> implements Ticking {
+export class ParkedCallStore<Call extends Parkable> implements Ticking {
   place = NOWHERE;
   readonly #options: ParkingOptions;
   readonly #instance = randomBytes(6).toString('base64url');
-  readonly #tickets = new Map<string, Ticket<Call>>();
+  readonly #parkedCalls = new Map<string, ParkedCall<Call>>();
   readonly #quota: Quota;
 
   constructor(options: ParkingOptions) {
@@ -72,17 +72,17 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
   }
 
   get size(): number {
-    return this.#tickets.size;
+    return this.#parkedCalls.size;
   }
 
   /**
    * Gives a call its place.
    * @throws ExchangeError when there are too many
    */
-  admit(call: Call, principal: Principal, digest: string, owner?: string): Ticket<Call> {
+  admit(call: Call, principal: Principal, digest: string, owner?: string): ParkedCall<Call> {
     this.#quota.take(principal);
     const id = randomBytes(12).toString('base64url');
-    const ticket: Ticket<Call> = {
+    const parkedCall: ParkedCall<Call> = {
       id,
       call,
       principal,
@@ -91,19 +91,25 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
       round: 0,
       expiresAt: Number.POSITIVE_INFINITY,
     };
-    this.#tickets.set(id, ticket);
+    this.#parkedCalls.set(id, parkedCall);
     this.#options.ticker.add(this);
-    return ticket;
+    return parkedCall;
   }
 
   /**
    * Begins the next round; returns the sealed state that the client has to bring.
    * @param openSince the beginning of the time for its answers, on the monotonic clock
    */
-  startRound(ticket: Ticket<Call>, openSince = performance.now()): string {
-    ticket.round++;
-    ticket.expiresAt = openSince + this.#options.timeoutMs;
-    return this.#seal(ticket.id, ticket.round, ticket.principal, ticket.digest, ticket.owner);
+  startRound(parkedCall: ParkedCall<Call>, openSince = performance.now()): string {
+    parkedCall.round++;
+    parkedCall.expiresAt = openSince + this.#options.timeoutMs;
+    return this.#seal(
+      parkedCall.id,
+      parkedCall.round,
+      parkedCall.principal,
+      parkedCall.digest,
+      parkedCall.owner,
+    );
   }
 
   /** Whether the time for answers is over that began then. */
@@ -116,15 +122,15 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
     return this.#seal('', 0, principal, digest, owner);
   }
 
-  release(ticket: Ticket<Call>): void {
-    if (!this.#tickets.delete(ticket.id)) return;
-    this.#quota.give(ticket.principal);
-    if (this.#tickets.size === 0) this.#options.ticker.remove(this);
+  release(parkedCall: ParkedCall<Call>): void {
+    if (!this.#parkedCalls.delete(parkedCall.id)) return;
+    this.#quota.give(parkedCall.principal);
+    if (this.#parkedCalls.size === 0) this.#options.ticker.remove(this);
   }
 
   /**
    * What a state stands for, when this principal brings it with this request. One of another principal is found by whose
-   * credential names the same owner, which is still to be proved: see {@link Ticket.principal}.
+   * credential names the same owner, which is still to be proved: see {@link ParkedCall.principal}.
    */
   find(token: string, principal: Principal, digest: () => string, owner?: string): Found<Call> {
     const state = openState(this.#options.sealer, this.#options.route, token);
@@ -132,17 +138,17 @@ export class ParkingLot<Call extends Parkable> implements Ticking {
     const reason = this.#problem(state, principal, digest, owner);
     if (reason !== undefined) return { kind: 'refused', reason };
     if (state.call === '') return { kind: 'again' };
-    const ticket = this.#tickets.get(state.call);
-    if (ticket === undefined || ticket.round !== state.round)
+    const parkedCall = this.#parkedCalls.get(state.call);
+    if (parkedCall === undefined || parkedCall.round !== state.round)
       return { kind: 'refused', reason: 'it was used already' };
-    return { kind: 'parked', ticket };
+    return { kind: 'parked', parkedCall };
   }
 
   tick(now: number): void {
-    for (const ticket of this.#tickets.values()) {
-      if (now < ticket.expiresAt) continue;
-      this.release(ticket);
-      ticket.call.expire();
+    for (const parkedCall of this.#parkedCalls.values()) {
+      if (now < parkedCall.expiresAt) continue;
+      this.release(parkedCall);
+      parkedCall.call.expire();
     }
   }
 

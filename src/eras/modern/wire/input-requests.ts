@@ -1,4 +1,4 @@
-import { CODE, ExchangeError, QuestionRefused } from '../../../exchange/errors.js';
+import { CODE, ExchangeError, ServerRequestRefused } from '../../../exchange/errors.js';
 import { ownError } from '../../../exchange/outcome.js';
 import type { Answer, Channel } from '../../../exchange/types.js';
 import {
@@ -12,7 +12,7 @@ import {
   requestRope,
   stringOf,
 } from '../../../jsonrpc/index.js';
-import { questionKind } from './server-requests.js';
+import { serverRequestKind } from './server-requests.js';
 
 /** What becomes of a question that the client answers with an error, which this era has no words for. */
 const INSTEAD_OF_ERROR: Readonly<Record<string, string>> = {
@@ -55,7 +55,7 @@ export function readInputRequests(
   return membersOf(bytes, node).map(({ key, value }) => {
     const method = value.kind === 'object' ? stringOf(bytes, getMember(bytes, value, 'method')) : undefined;
     if (method === undefined) throw new InputFailed(`the server's input request ${key} has no method`);
-    if (questionKind(method) === undefined)
+    if (serverRequestKind(method) === undefined)
       throw new InputFailed(`the server asks for ${method}, which is no question for a client`);
     const params = getMember(bytes, value, 'params');
     if (params !== undefined && params.kind !== 'object')
@@ -85,7 +85,7 @@ export async function askInput(asker: Pick<Channel, 'ask'>, { frame }: InputRequ
       throw new InputFailed(`the client answered ${method} with an error: ${messageOf(answer.error)}`);
     return { result: Buffer.from(instead) };
   } catch (error) {
-    if (!(error instanceof QuestionRefused)) throw error;
+    if (!(error instanceof ServerRequestRefused)) throw error;
     throw new InputFailed(`${method} could not be asked: ${error.message}`);
   }
 }

@@ -18,7 +18,7 @@ import {
 } from '../../../jsonrpc/index.js';
 import { CACHEABLE, META, MODERN_CODE, RESERVED_CODES } from './names.js';
 import { mentionsAnnotation, withoutAnnotations } from './param-headers.js';
-import { toolFacts } from './tool-index.js';
+import { toolTraits } from './tool-index.js';
 
 /** Members of a modern result that no other era has. */
 const RESULT_MEMBERS = ['resultType', 'ttlMs', 'cacheScope'] as const;
@@ -46,7 +46,7 @@ export interface CacheHints {
 }
 
 /** Puts a neutral result into the form of the modern era. */
-export function dressResult(method: string, outcome: ResultOutcome, hints: CacheHints): void {
+export function encodeResult(method: string, outcome: ResultOutcome, hints: CacheHints): void {
   const { edits, serverInfo } = outcome;
   edits.set('resultType', outcome.isTask === true ? '"task"' : '"complete"');
   if (CACHEABLE.has(method)) {
@@ -78,7 +78,7 @@ function withValidAnnotations(bytes: Buffer, tools: JsonNode): Rope {
   for (const [index, tool] of elementsOf(bytes, tools).entries()) {
     out.push(index === 0 ? '[' : ',');
     const schema = tool.kind === 'object' ? getMember(bytes, tool, 'inputSchema') : undefined;
-    if (schema === undefined || toolFacts(bytes, tool) !== undefined)
+    if (schema === undefined || toolTraits(bytes, tool) !== undefined)
       out.pushSlice(bytes, tool.start, tool.end);
     else writeObject(out, bytes, tool, new Map([['inputSchema', withoutAnnotations(bytes, schema)]]));
   }
@@ -140,7 +140,7 @@ const STATUS: Readonly<Record<number, number>> = {
  * @param uri the uri that a `resources/read` asked for
  * @param knownMethod the revision has the method that was called
  */
-export function dressError(error: ErrorOutcome, uri: string | undefined, knownMethod: boolean): ModernError {
+export function encodeError(error: ErrorOutcome, uri: string | undefined, knownMethod: boolean): ModernError {
   if (error.origin === 'backend') return backendError(error, uri, knownMethod);
   if (error.raw !== undefined) {
     // A challenge or a throttling: its status speaks, and its error is the backend's.
@@ -156,7 +156,7 @@ function backendError(error: ErrorOutcome, uri: string | undefined, knownMethod:
   if (uri !== undefined && saysNotFound(error)) {
     return { status: 200, code: CODE.invalidParams, data: data ?? JSON.stringify({ uri }) };
   }
-  if (error.dress === 'modern') {
+  if (error.form === 'modern') {
     // Servers that answer all errors with 200 still mean what the code says, and the other way round.
     const status = MODERN_STATUS.has(code) ? STATUS[code] : error.status;
     return { status: status ?? 200, code, data };
@@ -184,9 +184,9 @@ const MODERN_STATUS: ReadonlySet<number> = new Set(Object.values(MODERN_CODE));
  * Python's SDK the code 0, FastMCP -32001, with which other servers tell of time-outs and sessions. A legacy server's
  * invalid params of a read are those of the uri, of which all it takes.
  */
-function saysNotFound({ code, message, dress }: ErrorOutcome): boolean {
+function saysNotFound({ code, message, form }: ErrorOutcome): boolean {
   if (code === RESOURCE_NOT_FOUND) return true;
-  if (dress === 'modern') return false;
+  if (form === 'modern') return false;
   if (code === CODE.notFoundOrTimeout) return !/session|time/i.test(message);
   return code === CODE.invalidParams || (code === 0 && /^unknown resource/i.test(message));
 }

@@ -1,11 +1,11 @@
 import { isRecord } from '../../../exchange/record.js';
-import type { Answer, Question } from '../../../exchange/types.js';
+import type { Answer, ServerRequest } from '../../../exchange/types.js';
 import { getMember, type JsonNode, Rope, scanJson, stringOf, writeObject } from '../../../jsonrpc/index.js';
 
 type Declared = Readonly<Record<string, unknown>>;
 
 /** A server request that may be put to a client as an input request (basic/patterns/mrtr, "InputRequests"). */
-interface QuestionKind {
+interface ServerRequestKind {
   /** Prefix of its keys. */
   readonly name: string;
   /** @returns the capabilities that the client lacks for it; undefined when it can be asked */
@@ -16,7 +16,7 @@ interface QuestionKind {
   readonly refusal: string | undefined;
 }
 
-const KINDS: Readonly<Record<string, QuestionKind>> = {
+const KINDS: Readonly<Record<string, ServerRequestKind>> = {
   'elicitation/create': {
     name: 'elicitation',
     lacks: (declared, bytes, params) => {
@@ -54,12 +54,12 @@ export function takesMode(elicitation: unknown, mode: 'form' | 'url'): boolean {
   return isRecord(elicitation[mode]) || (mode === 'form' && !isRecord(elicitation['url']));
 }
 
-export function questionKind(method: string): string | undefined {
+export function serverRequestKind(method: string): string | undefined {
   return Object.hasOwn(KINDS, method) ? KINDS[method]?.name : undefined;
 }
 
 /** The capabilities that a client lacks for a question; undefined when it can be asked. */
-export function lackingCapabilities(question: Question, declared: Declared): Declared | undefined {
+export function lackingCapabilities(question: ServerRequest, declared: Declared): Declared | undefined {
   return KINDS[question.method]?.lacks(declared, question.bytes, question.params);
 }
 
@@ -73,7 +73,7 @@ export function refusalOf(method: string): Answer | undefined {
 const DROPPED_META = ['progressToken', 'io.modelcontextprotocol/related-task'] as const;
 
 /** The entry of `inputRequests` for a question. */
-export function inputRequest(question: Question): Rope {
+export function inputRequest(question: ServerRequest): Rope {
   const { method, bytes, params } = question;
   const out = new Rope().push(`{"method":${JSON.stringify(method)}`);
   if (params !== undefined) {

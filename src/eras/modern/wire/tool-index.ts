@@ -3,13 +3,13 @@ import { elementsOf, getMember, type JsonNode, type ResultFrame, stringOf } from
 import { InvalidAnnotation, type ParamHeader, paramHeadersOf } from './param-headers.js';
 
 /** What a call of a tool needs to know of its definition. */
-export interface ToolFacts {
+export interface ToolTraits {
   readonly paramHeaders: readonly ParamHeader[];
   /** Whether the output schema describes an object; undefined where there is none. */
   readonly objectOutput: boolean | undefined;
 }
 
-export type ToolMap = ReadonlyMap<string, ToolFacts>;
+export type ToolMap = ReadonlyMap<string, ToolTraits>;
 
 /** Fetches one page of `tools/list`; undefined where the backend answers with an error. */
 export type PageFetcher = (cursor: string | undefined) => Promise<ResultFrame | undefined>;
@@ -49,7 +49,7 @@ export class ToolIndex {
 }
 
 async function readPages(fetchPage: PageFetcher): Promise<ToolMap> {
-  const tools = new Map<string, ToolFacts>();
+  const tools = new Map<string, ToolTraits>();
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES; page++) {
     const frame = await fetchPage(cursor);
@@ -58,7 +58,7 @@ async function readPages(fetchPage: PageFetcher): Promise<ToolMap> {
     const list = getMember(bytes, result, 'tools');
     for (const tool of list?.kind === 'array' ? elementsOf(bytes, list) : []) {
       const name = stringOf(bytes, getMember(bytes, tool, 'name'));
-      const facts = toolFacts(bytes, tool);
+      const facts = toolTraits(bytes, tool);
       if (name !== undefined && facts !== undefined) tools.set(name, facts);
     }
     const next = stringOf(bytes, getMember(bytes, result, 'nextCursor'));
@@ -69,7 +69,7 @@ async function readPages(fetchPage: PageFetcher): Promise<ToolMap> {
 }
 
 /** @returns undefined for a tool whose definition must be rejected */
-export function toolFacts(bytes: Buffer, tool: JsonNode): ToolFacts | undefined {
+export function toolTraits(bytes: Buffer, tool: JsonNode): ToolTraits | undefined {
   const output = getMember(bytes, tool, 'outputSchema');
   const type = output === undefined ? undefined : stringOf(bytes, getMember(bytes, output, 'type'));
   try {

@@ -14,13 +14,13 @@ const backend = () => new LegacyBackend('b', {} as never, undefined as never, 1_
 
 test('that a backend has no stream is believed for some minutes: it may be replaced by one that has', () => {
   const it = backend();
-  expect(it.hasNoFeed).toBe(false);
-  it.noteFeed(false);
-  expect(it.hasNoFeed).toBe(true);
+  expect(it.hasNoGetStream).toBe(false);
+  it.noteGetStream(false);
+  expect(it.hasNoGetStream).toBe(true);
   vi.advanceTimersByTime(9 * MINUTE_MS);
-  expect(it.hasNoFeed).toBe(true);
+  expect(it.hasNoGetStream).toBe(true);
   vi.advanceTimersByTime(2 * MINUTE_MS);
-  expect(it.hasNoFeed).toBe(false);
+  expect(it.hasNoGetStream).toBe(false);
 });
 
 test('that a backend refuses newer revisions is believed for some minutes, what is configured for ever', () => {

@@ -29,7 +29,7 @@ describe('the code of an error for a legacy client', () => {
   });
 
   test.each([-32700, -32600, -32602, -32002])('that a legacy backend gave as %i stays', (code) => {
-    expect(legacyCode(errorOutcome(code, { dress: 'legacy', data: '{"uri":"a:b"}' }), URI)).toBe(code);
+    expect(legacyCode(errorOutcome(code, { form: 'legacy', data: '{"uri":"a:b"}' }), URI)).toBe(code);
   });
 });
 

@@ -3,7 +3,7 @@ import type { LegacyClientSession } from '../../../../src/eras/legacy/client/ses
 import { ClientSessions } from '../../../../src/eras/legacy/client/sessions.js';
 import { ANONYMOUS, NO_CAPABILITIES, ownerOf, principalOf } from '../../../../src/exchange/digest.js';
 import { Sealer } from '../../../../src/exchange/seal.js';
-import type { BackendAffinity, Principal } from '../../../../src/exchange/types.js';
+import type { Principal, SessionBinding } from '../../../../src/exchange/types.js';
 
 const KEY = 'a key of this test';
 const DAY_MS = 24 * 3_600_000;
@@ -33,13 +33,13 @@ function begin(sessions: ClientSessions, user: string, name = user, facts = {}):
     backendSession: undefined,
     ...facts,
   });
-  const affinity: BackendAffinity = {
+  const binding: SessionBinding = {
     backendSession: { id: name, revision: '2025-03-26', cookies: 'lb=a' },
     listen() {},
     notify() {},
     end: async () => void ended.push(name),
   };
-  session.affinity = affinity;
+  session.binding = binding;
   sessions.add(session);
   return session;
 }
@@ -179,7 +179,7 @@ describe('the end of a session', () => {
     const sessions = setUp();
     for (const name of ['a', 'b', 'c']) {
       const session = begin(sessions, 'u', name);
-      (session.affinity as { end: () => Promise<void> }).end = async () => {
+      (session.binding as { end: () => Promise<void> }).end = async () => {
         await new Promise((resolve) => setTimeout(resolve, 10));
         ended.push(name);
       };

@@ -5,7 +5,7 @@ import {
   undeclared,
 } from '../../../../src/eras/legacy/wire/client-capabilities.js';
 import { readCapabilities } from '../../../../src/exchange/digest.js';
-import type { Question } from '../../../../src/exchange/types.js';
+import type { ServerRequest } from '../../../../src/exchange/types.js';
 import { scanned } from '../../../support/json-node.js';
 
 test.each([
@@ -41,9 +41,9 @@ test.each([
 });
 
 describe('a question', () => {
-  const question = (method: string, params: string): Question => {
+  const question = (method: string, params: string): ServerRequest => {
     const { bytes, node } = scanned(params);
-    return { id: '1', method, bytes, params: node } as unknown as Question;
+    return { id: '1', method, bytes, params: node } as unknown as ServerRequest;
   };
   test.each([
     ['elicitation/create', '{}', '{}', 'elicitation.form'],

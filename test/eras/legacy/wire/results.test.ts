@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   declarationFor,
-  dressResult,
+  encodeResult,
   neutralResult,
   withoutPromises,
 } from '../../../../src/eras/legacy/wire/results.js';
@@ -69,9 +69,9 @@ describe('a result of a legacy backend', () => {
 });
 
 describe('a neutral result', () => {
-  const dressed = (method: string, text: string, revision = '2025-11-25', objectOutput?: boolean) => {
+  const encoded = (method: string, text: string, revision = '2025-11-25', objectOutput?: boolean) => {
     const outcome = resultOutcome(text, { objectOutput });
-    dressResult(method, outcome, featuresFor(revision));
+    encodeResult(method, outcome, featuresFor(revision));
     return written(outcome);
   };
   const text = (value: string) => JSON.stringify({ type: 'text', text: value });
@@ -95,7 +95,7 @@ describe('a neutral result', () => {
       `{"content":[${text('x')}],"structuredContent":{"result":7}}`,
     ],
   ])('of a call, %s, is dressed as %s', (given, expected) => {
-    expect(dressed('tools/call', given)).toBe(expected);
+    expect(encoded('tools/call', given)).toBe(expected);
   });
 
   test.each([
@@ -113,12 +113,12 @@ describe('a neutral result', () => {
   ])(
     'of a tool whose schema describes an object (%s), %s, is dressed as %s',
     (objectOutput, given, expected) => {
-      expect(dressed('tools/call', given, '2025-11-25', objectOutput)).toBe(expected);
+      expect(encoded('tools/call', given, '2025-11-25', objectOutput)).toBe(expected);
     },
   );
 
   test.each(['2024-11-05', '2025-03-26'])('tells %s structured content as text', (revision) => {
-    expect(dressed('tools/call', '{"content":[],"structuredContent":{"a":1.0}}', revision)).toBe(
+    expect(encoded('tools/call', '{"content":[],"structuredContent":{"a":1.0}}', revision)).toBe(
       `{"content":[${text('{"a":1.0}')}],"structuredContent":{"a":1.0}}`,
     );
   });
@@ -126,10 +126,10 @@ describe('a neutral result', () => {
   test('of a prompt has the blocks of its messages turned into text', () => {
     const audio = '{"role":"user","content":{"type":"audio","data":"","mimeType":"a/b"}}';
     const kept = '{"role":"user","content":{ "type":"text","text":"\\u0041"}}';
-    expect(dressed('prompts/get', `{"messages":[${kept},${audio},7]}`, '2024-11-05')).toBe(
+    expect(encoded('prompts/get', `{"messages":[${kept},${audio},7]}`, '2024-11-05')).toBe(
       `{"messages":[${kept},{"role":"user","content":${text('[audio a/b]')}},7]}`,
     );
-    expect(dressed('prompts/get', `{"messages":[ ${kept} ,${audio}]}`, '2025-03-26')).toBe(
+    expect(encoded('prompts/get', `{"messages":[ ${kept} ,${audio}]}`, '2025-03-26')).toBe(
       `{"messages":[ ${kept} ,${audio}]}`,
     );
   });
@@ -154,6 +154,6 @@ describe('a neutral result', () => {
     ['{"inputSchema":true}', ''],
     ['{"name":"a"}', ''],
   ])('of a list, the tool %s, is dressed as %s', (tool, expected) => {
-    expect(dressed('tools/list', `{"tools":[${tool}]}`)).toBe(`{"tools":[${expected}]}`);
+    expect(encoded('tools/list', `{"tools":[${tool}]}`)).toBe(`{"tools":[${expected}]}`);
   });
 });

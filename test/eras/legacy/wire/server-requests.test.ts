@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { featuresFor } from '../../../../src/eras/legacy/wire/revisions.js';
-import { adaptQuestion } from '../../../../src/eras/legacy/wire/server-requests.js';
-import type { Question } from '../../../../src/exchange/types.js';
+import { adaptServerRequest } from '../../../../src/eras/legacy/wire/server-requests.js';
+import type { ServerRequest } from '../../../../src/exchange/types.js';
 import { parseFrame, type RequestFrame } from '../../../../src/jsonrpc/index.js';
 
-function question(method: string, params: string | undefined): Question {
+function question(method: string, params: string | undefined): ServerRequest {
   const text = `{"jsonrpc":"2.0","id":"eragate:1","method":"${method}"${params === undefined ? '' : `,"params":${params}`}}`;
   const { id, bytes, params: node } = parseFrame(Buffer.from(text)) as RequestFrame;
   return { id, method, bytes, params: node };
@@ -12,7 +12,7 @@ function question(method: string, params: string | undefined): Question {
 
 /** Text of the params as a client of the revision gets them. */
 function adapted(method: string, params: string, revision: string): string {
-  const { question: result } = adaptQuestion(question(method, params), featuresFor(revision));
+  const { question: result } = adaptServerRequest(question(method, params), featuresFor(revision));
   expect(JSON.parse(result.bytes.toString())).toMatchObject({ jsonrpc: '2.0', id: 'eragate:1', method });
   const node = result.params;
   return node === undefined ? '' : result.bytes.toString('utf8', node.start, node.end);
@@ -65,7 +65,7 @@ describe('a question of a modern server', () => {
 
   test('without params goes as it is', () => {
     const asked = question('roots/list', undefined);
-    expect(adaptQuestion(asked, featuresFor('2025-11-25'))).toEqual({
+    expect(adaptServerRequest(asked, featuresFor('2025-11-25'))).toEqual({
       question: asked,
       elicitation: undefined,
     });
@@ -73,7 +73,7 @@ describe('a question of a modern server', () => {
 
   test('that sends the client to a page gets an id, a new one each time', () => {
     const ids = [1, 2].map(() => {
-      const { question: result, elicitation } = adaptQuestion(
+      const { question: result, elicitation } = adaptServerRequest(
         question('elicitation/create', '{"mode":"url","url":"https://a.example/?n=1","message":"?"}'),
         featuresFor('2025-11-25'),
       );

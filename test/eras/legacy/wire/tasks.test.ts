@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import {
   createdTask,
-  dressHandle,
-  dressTask,
-  dressTaskResult,
   dropRelatedTask,
+  encodeTask,
+  encodeTaskHandle,
+  encodeTaskResult,
   legacyTaskCapabilities,
   neutralTask,
   neutralTaskCapabilities,
@@ -98,9 +98,9 @@ describe('a task of a legacy server in the neutral form', () => {
 describe('a neutral task for a legacy client', () => {
   const HEAD = '"taskId":"t","status":';
   const REST = '"createdAt":"a","lastUpdatedAt":"b"';
-  const told = (text: string, dress: (outcome: ReturnType<typeof resultOutcome>) => void): string => {
+  const told = (text: string, encode: (outcome: ReturnType<typeof resultOutcome>) => void): string => {
     const outcome = resultOutcome(text);
-    dress(outcome);
+    encode(outcome);
     return written(outcome);
   };
 
@@ -132,14 +132,14 @@ describe('a neutral task for a legacy client', () => {
     ],
     [`{${HEAD}"cancelled",${REST},"ttlMs":1,"x":1.0}`, `{${HEAD}"cancelled",${REST},"x":1.0,"ttl":1}`],
   ])('%s is %s', (text, expected) => {
-    expect(JSON.parse(told(text, dressTask))).toEqual(JSON.parse(expected));
-    expect(JSON.parse(told(text, dressHandle))).toEqual({ task: JSON.parse(expected) });
+    expect(JSON.parse(told(text, encodeTask))).toEqual(JSON.parse(expected));
+    expect(JSON.parse(told(text, encodeTaskHandle))).toEqual({ task: JSON.parse(expected) });
   });
 
   test('leaves what is said of the result itself where it is', () => {
     const text = `{${HEAD}"working",${REST},"ttlMs":1,"_meta":{"a":1.0}}`;
-    expect(JSON.parse(told(text, dressHandle))).toMatchObject({ _meta: { a: 1 } });
-    expect(told(text, dressTask)).toContain('"_meta":{"a":1.0}');
+    expect(JSON.parse(told(text, encodeTaskHandle))).toMatchObject({ _meta: { a: 1 } });
+    expect(told(text, encodeTask)).toContain('"_meta":{"a":1.0}');
   });
 
   test.each([
@@ -147,6 +147,6 @@ describe('a neutral task for a legacy client', () => {
     ['{"content":[],"_meta":{"a":1.0}}', `{"content":[],"_meta":{"a":1.0,${RELATED}:{"taskId":"é"}}}`],
     ['{"content":[],"_meta":5}', `{"content":[],"_meta":{${RELATED}:{"taskId":"é"}}}`],
   ])('has its result %s bound to it: %s', (text, expected) => {
-    expect(told(text, (outcome) => dressTaskResult(outcome, 'é'))).toBe(expected);
+    expect(told(text, (outcome) => encodeTaskResult(outcome, 'é'))).toBe(expected);
   });
 });

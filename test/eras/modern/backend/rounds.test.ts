@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Rounds } from '../../../../src/eras/modern/backend/rounds.js';
 import { InputFailed } from '../../../../src/eras/modern/wire/input-requests.js';
-import { QuestionRefused } from '../../../../src/exchange/errors.js';
+import { ServerRequestRefused } from '../../../../src/exchange/errors.js';
 import type { Exchange } from '../../../../src/exchange/exchange.js';
-import type { Answer, Question } from '../../../../src/exchange/types.js';
+import type { Answer, ServerRequest } from '../../../../src/exchange/types.js';
 import { parseAnswer, type ResultFrame, Rope } from '../../../../src/jsonrpc/index.js';
 
 type Client = (question: { id: unknown; method: string; params: unknown }) => Answer | Error;
@@ -16,7 +16,7 @@ function setUp(client: Client = () => ({ result: Buffer.from('{}') }), maxRounds
     onCancel(given: typeof listener) {
       listener = given;
     },
-    async ask({ bytes }: Question): Promise<Answer> {
+    async ask({ bytes }: ServerRequest): Promise<Answer> {
       const question = JSON.parse(bytes.toString());
       asked.push(question);
       const answer = client(question);
@@ -107,7 +107,7 @@ test.each([
 });
 
 test('a question that cannot be asked ends the rounds; a fault does so as itself', async () => {
-  const refused = setUp(() => new QuestionRefused('the client has no stream'));
+  const refused = setUp(() => new ServerRequestRefused('the client has no stream'));
   await expect(refused.next(`{"inputRequests":{${form('a')}}}`)).rejects.toThrow(
     'elicitation/create could not be asked: the client has no stream',
   );

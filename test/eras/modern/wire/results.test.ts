@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import {
   checkResult,
-  dressError,
-  dressResult,
+  encodeError,
+  encodeResult,
   neutralResult,
 } from '../../../../src/eras/modern/wire/results.js';
 import { edited, errorOutcome, resultOutcome, scanned, written } from '../../../support/json-node.js';
@@ -45,7 +45,7 @@ test.each([
   ['tools/call', '{"_meta":[]}', '{}', `{"_meta":{"${INFO}":{}},"resultType":"complete"}`],
 ])('of %s the result %s with the server %s is dressed as %s', (method, text, serverInfo, expected) => {
   const outcome = resultOutcome(text, { serverInfo });
-  dressResult(method, outcome, { ttlMs: 5, scope: 'private' });
+  encodeResult(method, outcome, { ttlMs: 5, scope: 'private' });
   expect(written(outcome)).toBe(expected);
 });
 
@@ -98,9 +98,9 @@ describe('a result of a modern backend', () => {
 describe('an error for a modern client', () => {
   const URI = '{"uri":"a:b"}';
   const read = (code: number, more: Parameters<typeof errorOutcome>[1] = {}) =>
-    dressError(errorOutcome(code, more), 'a:b', true);
+    encodeError(errorOutcome(code, more), 'a:b', true);
   const call = (code: number, more: Parameters<typeof errorOutcome>[1] = {}, known = true) =>
-    dressError(errorOutcome(code, more), undefined, known);
+    encodeError(errorOutcome(code, more), undefined, known);
 
   test.each([
     [-32700, 500, -32603],
@@ -149,7 +149,7 @@ describe('an error for a modern client', () => {
     [-32600, 400, 400, -32600],
     [-32001, 200, 200, -32001],
   ])('%i with the status %i of a modern backend has the status %i', (code, status, expected, same) => {
-    expect(call(code, { dress: 'modern', status })).toEqual({
+    expect(call(code, { form: 'modern', status })).toEqual({
       status: expected,
       code: same,
       data: undefined,
@@ -157,8 +157,8 @@ describe('an error for a modern client', () => {
   });
 
   test('of a read in the old words of a modern backend is in the new ones', () => {
-    expect(read(-32002, { dress: 'modern' })).toEqual({ status: 200, code: -32602, data: URI });
-    expect(read(-32602, { dress: 'modern', status: 400 })).toEqual({
+    expect(read(-32002, { form: 'modern' })).toEqual({ status: 200, code: -32602, data: URI });
+    expect(read(-32602, { form: 'modern', status: 400 })).toEqual({
       status: 400,
       code: -32602,
       data: undefined,

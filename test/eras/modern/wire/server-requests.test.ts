@@ -3,17 +3,22 @@ import {
   answerOf,
   inputRequest,
   lackingCapabilities,
-  questionKind,
   refusalOf,
+  serverRequestKind,
   takesMode,
   urlElicitations,
 } from '../../../../src/eras/modern/wire/server-requests.js';
-import type { Question } from '../../../../src/exchange/types.js';
+import type { ServerRequest } from '../../../../src/exchange/types.js';
 import { scanned } from '../../../support/json-node.js';
 
-function question(method: string, params: string | undefined): Question {
+function question(method: string, params: string | undefined): ServerRequest {
   const { bytes, node } = scanned(params ?? '{}');
-  return { id: '1', method, bytes, params: params === undefined ? undefined : node } as unknown as Question;
+  return {
+    id: '1',
+    method,
+    bytes,
+    params: params === undefined ? undefined : node,
+  } as unknown as ServerRequest;
 }
 
 test.each([
@@ -26,7 +31,7 @@ test.each([
   ['constructor', undefined],
   ['__proto__', undefined],
 ])('%s is a question of the kind %s', (method, kind) => {
-  expect(questionKind(method)).toBe(kind);
+  expect(serverRequestKind(method)).toBe(kind);
 });
 
 test.each<[unknown, boolean, boolean]>([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ToolIndex, toolFacts } from '../../../../src/eras/modern/wire/tool-index.js';
+import { ToolIndex, toolTraits } from '../../../../src/eras/modern/wire/tool-index.js';
 import { parseAnswer, type ResultFrame } from '../../../../src/jsonrpc/index.js';
 import { scanned } from '../../../support/json-node.js';
 
@@ -75,12 +75,12 @@ test.each([
   ['{"outputSchema":{"type":"\\u006fbject"}}', true],
 ])('of the tool %s it is known whether it gives an object: %s', (tool, expected) => {
   const { bytes, node } = scanned(tool);
-  expect(toolFacts(bytes, node)?.objectOutput).toBe(expected);
+  expect(toolTraits(bytes, node)?.objectOutput).toBe(expected);
 });
 
 test('a tool whose annotations break the rules is no tool', () => {
   const { bytes, node } = scanned(
     '{"inputSchema":{"properties":{"p":{"type":"number","x-mcp-header":"P"}}}}',
   );
-  expect(toolFacts(bytes, node)).toBeUndefined();
+  expect(toolTraits(bytes, node)).toBeUndefined();
 });
