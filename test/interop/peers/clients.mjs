@@ -330,13 +330,6 @@ export const CLIENTS = [
     mode: 'sse2024-11-05',
     path: '/sse',
     era: 'legacy',
-    limits: [
-      {
-        steps: ['question'],
-        at: /modern server/,
-        why: '2024-11-05 has no elicitation, so the gateway does not declare it to modern servers for such a client; legacy servers are told what the client declares',
-      },
-    ],
   },
   {
     name: 'Rust SDK, auto',
