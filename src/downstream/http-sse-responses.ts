@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Rope } from '../jsonrpc/index.js';
-import { Answer, type AnswerOptions, type Headers } from './response.js';
+import { ClientResponse, type Headers, type ResponseOptions } from './response.js';
 
 const ACCEPTED = 202;
 /** The statuses that a client has to see as such: it is to log in, or may not do this. */
@@ -9,7 +9,7 @@ const FOR_HTTP: ReadonlySet<number> = new Set([401, 403]);
 const HOLD_MS = 2_000;
 
 /** The event stream of an HTTP+SSE client (2024-11-05, basic/transports): it is there for as long as the session. */
-export class SseStreamAnswer extends Answer {
+export class SseStreamResponse extends ClientResponse {
   readonly #stream: ServerResponse;
   /** Told when the client goes away; each leaves with its message. */
   readonly #followers = new Set<() => void>();
@@ -17,7 +17,7 @@ export class SseStreamAnswer extends Answer {
   #watched = false;
   #onEnd: (() => void) | undefined;
 
-  constructor(req: IncomingMessage, res: ServerResponse, extra: Headers, options: AnswerOptions) {
+  constructor(req: IncomingMessage, res: ServerResponse, extra: Headers, options: ResponseOptions) {
     super(req, res, extra, options);
     this.#stream = res;
   }
@@ -33,7 +33,7 @@ export class SseStreamAnswer extends Answer {
    */
   announce(endpoint: string, onEnd: () => void): void {
     this.#onEnd = onEnd;
-    this.onGone(() => {
+    this.onAbort(() => {
       for (const follower of [...this.#followers]) follower();
       this.#ended();
     });
@@ -42,9 +42,9 @@ export class SseStreamAnswer extends Answer {
     this.#stream.write(`event: endpoint\ndata: ${endpoint}\n\n`);
   }
 
-  /** Calls `follower` when the client goes away, until {@link SseStreamAnswer.leave}. */
+  /** Calls `follower` when the client goes away, until {@link SseStreamResponse.leave}. */
   follow(follower: () => void): void {
-    if (this.gone) follower();
+    if (this.aborted) follower();
     else this.#followers.add(follower);
   }
 
@@ -66,7 +66,7 @@ export class SseStreamAnswer extends Answer {
   }
 
   /** What comes on this stream cannot be asked for again: a new stream is a new session. */
-  override recordBy(): void {}
+  override makeResumable(): void {}
 
   override endEmpty(status: number, headers?: Headers): void {
     super.endEmpty(status, headers);
@@ -84,8 +84,8 @@ export class SseStreamAnswer extends Answer {
  * The answer to one message of an HTTP+SSE client: the POST is answered with 202, and whatever comes of the message goes
  * to the client's event stream. Until it is bound to that, it is the answer to the POST like any other.
  */
-export class SseMessageAnswer extends Answer {
-  #stream: SseStreamAnswer | undefined;
+export class SseMessageResponse extends ClientResponse {
+  #stream: SseStreamResponse | undefined;
   /** Whether the client waits for a response. */
   #awaited = false;
   #over = false;
@@ -98,7 +98,7 @@ export class SseMessageAnswer extends Answer {
    * @param onSession told of the id of the session that the message opens; its POST then waits a little, for a status
    * that only it can carry
    */
-  bind(stream: SseStreamAnswer, awaited: boolean, onSession?: (token: string) => void): void {
+  bind(stream: SseStreamResponse, awaited: boolean, onSession?: (token: string) => void): void {
     super.holdHeaders();
     this.#stream = stream;
     this.#awaited = awaited;
@@ -120,24 +120,24 @@ export class SseMessageAnswer extends Answer {
     return this.#stream === undefined ? super.done : this.#over || this.#stream.done;
   }
 
-  override get gone(): boolean {
-    return this.#stream === undefined ? super.gone : this.#stream.gone;
+  override get aborted(): boolean {
+    return this.#stream === undefined ? super.aborted : this.#stream.aborted;
   }
 
-  override get takesEvents(): boolean {
-    return this.#stream !== undefined || super.takesEvents;
+  override get acceptsEvents(): boolean {
+    return this.#stream !== undefined || super.acceptsEvents;
   }
 
-  override onGone(listener: () => void): void {
-    if (this.#stream === undefined) super.onGone(listener);
+  override onAbort(listener: () => void): void {
+    if (this.#stream === undefined) super.onAbort(listener);
     else if (!this.#over) {
       this.#following.push(listener);
       this.#stream.follow(listener);
     }
   }
 
-  override event(message: Rope): boolean {
-    return this.#stream === undefined ? super.event(message) : this.#stream.event(message);
+  override writeEvent(message: Rope): boolean {
+    return this.#stream === undefined ? super.writeEvent(message) : this.#stream.writeEvent(message);
   }
 
   override onDrain(resume: () => void): void {
@@ -145,7 +145,7 @@ export class SseMessageAnswer extends Answer {
     else this.#stream.onDrain(resume);
   }
 
-  override recordBy(): void {}
+  override makeResumable(): void {}
 
   override end(status: number, message: Rope, headers?: Headers): void {
     const token = headers?.['mcp-session-id'];
@@ -156,8 +156,8 @@ export class SseMessageAnswer extends Answer {
     } else this.#tell([message]);
   }
 
-  override endAll(messages: readonly Rope[]): void {
-    if (this.#stream === undefined) super.endAll(messages);
+  override endBatch(messages: readonly Rope[]): void {
+    if (this.#stream === undefined) super.endBatch(messages);
     else this.#tell(messages);
   }
 
@@ -170,10 +170,10 @@ export class SseMessageAnswer extends Answer {
     if (this.#over) return;
     this.#over = true;
     this.#accept();
-    const stream = this.#stream as SseStreamAnswer;
+    const stream = this.#stream as SseStreamResponse;
     for (const follower of this.#following) stream.leave(follower);
     if (!this.#awaited) return;
-    for (const message of messages) stream.event(message);
+    for (const message of messages) stream.writeEvent(message);
     stream.watch();
   }
 

@@ -1,7 +1,7 @@
 import { type Rope, sseEvent } from '../jsonrpc/index.js';
 import type { SessionReplay } from './replay.js';
 import type { ReplayRoom } from './replay-buffer.js';
-import type { Answer } from './response.js';
+import type { ClientResponse } from './response.js';
 
 /** When a client is to come back; without it SDK clients wait longer with each attempt, and give up after two. */
 const RETRY_MS = 1_000;
@@ -28,7 +28,7 @@ export class ReplayStream {
   /** Events up to this one are not kept any longer. */
   lostUpTo = 0;
   /** Not kept beyond its end: the response and the socket hang on it. */
-  #answer: Answer | undefined;
+  #response: ClientResponse | undefined;
   readonly #session: SessionReplay;
   readonly #room: ReplayRoom;
   readonly #primed: boolean;
@@ -38,18 +38,23 @@ export class ReplayStream {
   #unreadBytes = 0;
   #forgotten = false;
 
-  constructor(session: SessionReplay, room: ReplayRoom, answer: Answer, { primed, lasting }: StreamTraits) {
+  constructor(
+    session: SessionReplay,
+    room: ReplayRoom,
+    response: ClientResponse,
+    { primed, lasting }: StreamTraits,
+  ) {
     this.#session = session;
     this.#room = room;
-    this.#answer = answer;
+    this.#response = response;
     this.key = `${lasting ? LASTING : PASSING}${room.newKey()}`;
     this.#primed = primed;
     this.#lasting = lasting;
   }
 
   /** The answer that writes the stream; undefined once nothing more will come. */
-  get answer(): Answer | undefined {
-    return this.#answer;
+  get response(): ClientResponse | undefined {
+    return this.#response;
   }
 
   /** Whether its reader may be let go: it was told with the first event how to come back, and will be served then. */
@@ -64,7 +69,7 @@ export class ReplayStream {
 
   /** Nothing more will come. */
   get finished(): boolean {
-    return this.#answer === undefined;
+    return this.#response === undefined;
   }
 
   /** Nothing of it is kept any longer. */
@@ -149,7 +154,7 @@ export class ReplayStream {
 
   /** Nothing more will come; what came may still be fetched. */
   finish(): void {
-    this.#answer = undefined;
+    this.#response = undefined;
     if (!this.#forgotten) this.#room.leave(this);
   }
 
@@ -160,7 +165,7 @@ export class ReplayStream {
     this.#room.stay(this);
     this.fetched();
     this.#session.remove(this);
-    this.#answer?.giveUp();
+    this.#response?.giveUp();
   }
 
   #id(seq: number): string {

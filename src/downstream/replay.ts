@@ -1,7 +1,7 @@
 import type { Rope } from '../jsonrpc/index.js';
 import type { ReplayRoom } from './replay-buffer.js';
 import { type EventText, ReplayStream } from './replay-stream.js';
-import type { Answer } from './response.js';
+import type { ClientResponse } from './response.js';
 
 const MAX_SESSION_STREAMS = 100;
 /** What an event, and what a stream takes up beside the text of its events. */
@@ -38,14 +38,14 @@ export class SessionReplay {
    * @param lasting whether it is the session's own stream rather than that of a request
    * @returns undefined where there is no room
    */
-  begin(answer: Answer, primed: boolean, lasting: boolean): ReplayStream | undefined {
+  begin(response: ClientResponse, primed: boolean, lasting: boolean): ReplayStream | undefined {
     if (this.#closed) return undefined;
     if (this.#streams.length >= MAX_SESSION_STREAMS) {
       const spare = this.#streams.find(isSpare) ?? this.#streams.find(({ leaving }) => leaving);
       spare?.forget();
     }
     if (this.#streams.length >= MAX_SESSION_STREAMS || !this.#room.take(OVERHEAD_BYTES)) return undefined;
-    const stream = new ReplayStream(this, this.#room, answer, { primed, lasting });
+    const stream = new ReplayStream(this, this.#room, response, { primed, lasting });
     this.#streams.push(stream);
     return stream;
   }

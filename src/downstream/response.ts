@@ -6,7 +6,7 @@ import { readAccept } from './accept.js';
 import type { EventText, ReplayStream } from './replay-stream.js';
 import { cutOffUnread } from './unread-timeout.js';
 
-export interface AnswerOptions {
+export interface ResponseOptions {
   readonly ticker: Ticker;
   /** Between comments on a quiet stream, and before a slow answer becomes one, in milliseconds. */
   readonly keepAliveMs: number;
@@ -26,7 +26,7 @@ const SMALL_UP_TO = 64 * 1024;
 
 /** Begins to keep the events of an answer, which has just become a stream; undefined where they are not kept. */
 export interface Recorder {
-  record(answer: Answer): ReplayStream | undefined;
+  record(response: ClientResponse): ReplayStream | undefined;
 }
 
 const STREAM_HEADERS: Headers = {
@@ -41,30 +41,30 @@ const STREAM_HEADERS: Headers = {
  * takes JSON alone gets the outcome alone. Where the stream is recorded, it outlives the connection: while the client
  * is away its events are kept, until a later request of the client brings another connection.
  */
-export class Answer implements Ticking {
+export class ClientResponse implements Ticking {
   place = NOWHERE;
   #res: ServerResponse;
-  readonly #options: AnswerOptions;
+  readonly #options: ResponseOptions;
   readonly #extra: Headers;
   readonly #json: boolean;
   readonly #events: boolean;
   readonly #eventsFirst: boolean;
-  #state: 'waiting' | 'stream' | 'away' | 'done' = 'waiting';
+  #state: 'waiting' | 'stream' | 'detached' | 'done' = 'waiting';
   #lastWriteAt = performance.now();
   #status = 0;
-  #gone = false;
-  #onGone: (() => void) | undefined;
+  #aborted = false;
+  #onAbort: (() => void) | undefined;
   #recorder: Recorder | undefined;
   /** How long one connection is held, in milliseconds, and until when. */
   #holdMs = Number.POSITIVE_INFINITY;
-  #detachedAt = Number.POSITIVE_INFINITY;
+  #detachAt = Number.POSITIVE_INFINITY;
   #challengeOf: ((header: string) => string) | undefined;
   #record: ReplayStream | undefined;
   /** Writers that wait for the client to come back. */
   #held: (() => void)[] | undefined;
 
   /** @param extra headers of every answer, such as those of CORS or of the session */
-  constructor(req: IncomingMessage, res: ServerResponse, extra: Headers, options: AnswerOptions) {
+  constructor(req: IncomingMessage, res: ServerResponse, extra: Headers, options: ResponseOptions) {
     this.#res = res;
     this.#options = options;
     this.#extra = extra;
@@ -86,12 +86,12 @@ export class Answer implements Ticking {
   }
 
   /** The client went away before the answer was complete, and is not expected back. */
-  get gone(): boolean {
-    return this.#gone;
+  get aborted(): boolean {
+    return this.#aborted;
   }
 
   /** Whether the client takes an event stream. */
-  get takesEvents(): boolean {
+  get acceptsEvents(): boolean {
     return this.#events;
   }
 
@@ -100,20 +100,20 @@ export class Answer implements Ticking {
   }
 
   /** The client's connection broke; it may come back for the rest of the stream. */
-  get away(): boolean {
-    return this.#state === 'away';
+  get detached(): boolean {
+    return this.#state === 'detached';
   }
 
-  /** Whether it is {@link Answer.away} without having been sent away, so that nobody knows whether it will come back. */
-  get lost(): boolean {
-    return this.away && this.#record?.detach !== true;
+  /** Whether it is {@link ClientResponse.detached} without having been sent away, so that nobody knows whether it will come back. */
+  get disconnected(): boolean {
+    return this.detached && this.#record?.detach !== true;
   }
 
   /**
    * Has the answer recorded if it becomes a stream. A client that names streams first then gets one in any case.
    * @param holdMs how long one connection is held open for it, where the client knows how to come back
    */
-  recordBy(recorder: Recorder, holdMs = Number.POSITIVE_INFINITY): void {
+  makeResumable(recorder: Recorder, holdMs = Number.POSITIVE_INFINITY): void {
     this.#recorder = recorder;
     this.#holdMs = holdMs;
     this.#hold();
@@ -130,13 +130,13 @@ export class Answer implements Ticking {
   }
 
   /** Calls `listener` when the client goes away before the answer is complete: at once, when it has gone already. */
-  onGone(listener: () => void): void {
-    if (this.#gone) {
+  onAbort(listener: () => void): void {
+    if (this.#aborted) {
       listener();
       return;
     }
-    const others = this.#onGone;
-    this.#onGone =
+    const others = this.#onAbort;
+    this.#onAbort =
       others === undefined
         ? listener
         : () => {
@@ -147,8 +147,8 @@ export class Answer implements Ticking {
 
   tick(now: number): void {
     // What a slow reader has not got yet goes first.
-    if (now >= this.#detachedAt && !this.#res.writableNeedDrain) this.detach();
-    if (this.away || now - this.#lastWriteAt < this.#options.keepAliveMs) return;
+    if (now >= this.#detachAt && !this.#res.writableNeedDrain) this.detach();
+    if (this.detached || now - this.#lastWriteAt < this.#options.keepAliveMs) return;
     this.#open();
     this.#lastWriteAt = now;
     // Who does not read what is there needs no sign of life on top of it.
@@ -160,11 +160,11 @@ export class Answer implements Ticking {
    * Writes an event before the outcome, if the client takes any.
    * @returns false when the client reads slowly
    */
-  event(message: Rope): boolean {
+  writeEvent(message: Rope): boolean {
     if (this.#state === 'done' || !this.#events) return true;
     this.#open();
     const text = this.#record?.event(message) ?? sseEvent(message);
-    if (this.away) return this.#record?.crowded !== true;
+    if (this.detached) return this.#record?.crowded !== true;
     this.#lastWriteAt = performance.now();
     writeText(this.#res, text);
     return this.#res.writableLength < SLOW_ABOVE_BYTES;
@@ -172,7 +172,7 @@ export class Answer implements Ticking {
 
   /** Runs `resume` once the client has read what was written, or has gone and will read nothing more. */
   onDrain(resume: () => void): void {
-    if (this.away && this.#record?.crowded === true) {
+    if (this.detached && this.#record?.crowded === true) {
       this.#held ??= [];
       this.#held.push(resume);
       return;
@@ -205,9 +205,9 @@ export class Answer implements Ticking {
     if (begun || (status === 200 && (!this.#json || (this.#eventsFirst && this.#recorder !== undefined)))) {
       this.#open(headers);
       const text = this.#record?.event(message) ?? sseEvent(message);
-      const { away } = this;
+      const { detached } = this;
       this.#finish();
-      if (away) return;
+      if (detached) return;
       writeText(this.#res, text);
       this.#res.end();
       if (message.byteLength > SMALL_UP_TO) cutOffUnread(this.#res);
@@ -228,9 +228,9 @@ export class Answer implements Ticking {
   }
 
   /** Writes the outcomes of a batch and ends the answer: events on an open stream, else an array. */
-  endAll(messages: readonly Rope[]): void {
-    if (this.#state === 'stream' || this.away) {
-      for (const message of messages) this.event(message);
+  endBatch(messages: readonly Rope[]): void {
+    if (this.#state === 'stream' || this.detached) {
+      for (const message of messages) this.writeEvent(message);
       this.endEmpty(200);
       return;
     }
@@ -243,9 +243,9 @@ export class Answer implements Ticking {
   endEmpty(status: number, headers?: Headers): void {
     if (this.#state === 'done') return;
     this.#status ||= status;
-    const { away, streaming } = this;
+    const { detached, streaming } = this;
     this.#finish();
-    if (away) return;
+    if (detached) return;
     if (!streaming)
       this.#res.writeHead(status, { 'content-length': '0', ...this.#extra, ...this.#forClient(headers) });
     this.#res.end();
@@ -266,11 +266,11 @@ export class Answer implements Ticking {
       bytes += typeof text === 'string' ? text.length : text.byteLength;
       writeText(this.#res, text);
     }
-    const { answer } = record;
-    if (answer === undefined) {
+    const { response } = record;
+    if (response === undefined) {
       record.fetched();
       this.endEmpty(200);
-    } else answer.#moveTo(this);
+    } else response.#takeOver(this);
     if (bytes > SMALL_UP_TO) cutOffUnread(this.#res);
   }
 
@@ -278,9 +278,9 @@ export class Answer implements Ticking {
    * Goes on with the stream of a client that is away on another connection of its, whose own answer begins with that.
    * @returns false where the client has missed more than is kept
    */
-  moveTo(later: Answer): boolean {
+  continueOn(later: ClientResponse): boolean {
     const record = this.#record;
-    if (!this.away || record === undefined || !record.has(record.lastRead)) return false;
+    if (!this.detached || record === undefined || !record.has(record.lastRead)) return false;
     later.resume(record, record.lastRead);
     return true;
   }
@@ -290,7 +290,7 @@ export class Answer implements Ticking {
    * or it has been held long enough (basic/transports, "Sending Messages to the Server").
    */
   detach(): void {
-    if (this.#recorder === undefined || !this.#events || this.#state === 'done' || this.away) return;
+    if (this.#recorder === undefined || !this.#events || this.#state === 'done' || this.detached) return;
     this.#open();
     if (this.#record?.mayBeLeft !== true) return;
     const res = this.#res;
@@ -301,10 +301,10 @@ export class Answer implements Ticking {
 
   /** The client is not expected back. */
   giveUp(): void {
-    if (this.#state === 'away') this.#leave();
+    if (this.#state === 'detached') this.#leave();
   }
 
-  #moveTo(later: Answer): void {
+  #takeOver(later: ClientResponse): void {
     const old = this.#res;
     old.off('close', this.#closed);
     if (this.#state === 'stream') {
@@ -359,13 +359,13 @@ export class Answer implements Ticking {
   #finish(): void {
     this.#state = 'done';
     this.#options.ticker.remove(this);
-    this.#onGone = undefined;
+    this.#onAbort = undefined;
     this.#record?.finish();
     this.#release();
   }
 
   #hold(): void {
-    if (this.#holdMs < Number.POSITIVE_INFINITY) this.#detachedAt = performance.now() + this.#holdMs;
+    if (this.#holdMs < Number.POSITIVE_INFINITY) this.#detachAt = performance.now() + this.#holdMs;
   }
 
   readonly #closed = (): void => this.#break(false);
@@ -374,14 +374,14 @@ export class Answer implements Ticking {
   #break(detach: boolean): void {
     if (this.#state === 'done') return;
     if (this.#state === 'stream' && this.#record?.leave(detach)) {
-      this.#state = 'away';
+      this.#state = 'detached';
       this.#options.ticker.remove(this);
     } else this.#leave();
   }
 
   #leave(): void {
-    const listener = this.#onGone;
-    this.#gone = true;
+    const listener = this.#onAbort;
+    this.#aborted = true;
     this.#finish();
     listener?.();
   }

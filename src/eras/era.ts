@@ -1,5 +1,5 @@
 import type { HttpCall } from '../downstream/http-call.js';
-import type { SseMessageAnswer, SseStreamAnswer } from '../downstream/http-sse-responses.js';
+import type { SseMessageResponse, SseStreamResponse } from '../downstream/http-sse-responses.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { Batch, Frame } from '../jsonrpc/index.js';
 
@@ -19,12 +19,12 @@ export interface Inbound {
 
 /** A GET that opens the event stream of an HTTP+SSE client. */
 export interface StreamCall extends HttpCall {
-  readonly answer: SseStreamAnswer;
+  readonly response: SseStreamResponse;
 }
 
 /** A POST of an HTTP+SSE client. */
 export interface MessageCall extends HttpCall {
-  readonly answer: SseMessageAnswer;
+  readonly response: SseMessageResponse;
 }
 
 /** The side that talks to clients on HTTP+SSE, the transport of 2024-11-05, on one route. */

@@ -31,7 +31,7 @@ export class ByEra implements Receiver {
     const inbound = claimant(inbounds, call, message);
     if (message.type === 'batch' && inbound !== inbounds.at(-1)) {
       const why = 'Invalid Request: batches exist in 2025-03-26 alone';
-      call.answer.end(400, errorRope(undefined, CODE.invalidRequest, why));
+      call.response.end(400, errorRope(undefined, CODE.invalidRequest, why));
       return Promise.resolve();
     }
     return inbound.post(service, call, message);

@@ -54,7 +54,7 @@ export class Post implements BodyTaker {
       passed.catch((error) => this.#onFault(error, this.#call));
     } catch (error) {
       if (error instanceof FrameError)
-        this.#call.answer.end(400, errorRope(error.id, error.code, error.message));
+        this.#call.response.end(400, errorRope(error.id, error.code, error.message));
       else this.#onFault(error, this.#call);
     }
   }
@@ -64,7 +64,7 @@ export class Post implements BodyTaker {
   }
 
   #refuse(status: number, message: string): void {
-    this.#call.answer.end(status, errorRope(undefined, CODE.server, message));
+    this.#call.response.end(status, errorRope(undefined, CODE.server, message));
   }
 }
 

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { HttpCall } from '../downstream/http-call.js';
 import { readMcpHeaders } from '../downstream/mcp-headers.js';
-import type { Answer } from '../downstream/response.js';
+import type { ClientResponse } from '../downstream/response.js';
 import { principalOf } from '../exchange/digest.js';
 import { type ForwardedHeaders, NO_FORWARDED } from '../exchange/types.js';
 import type { Endpoint } from './endpoint.js';
 
 /** What the eras want to know of a request. */
-export function callOf<A extends Answer>(
+export function callOf<R extends ClientResponse>(
   endpoint: Endpoint,
   req: IncomingMessage,
-  answer: A,
-): HttpCall & { readonly answer: A } {
+  response: R,
+): HttpCall & { readonly response: R } {
   const { headers } = req;
   const { authorization } = headers;
   const lastEventId = headers['last-event-id'];
@@ -19,7 +19,7 @@ export function callOf<A extends Answer>(
     headers: readMcpHeaders(req.rawHeaders),
     principal: principalOf(authorization),
     forwarded: forwardedOf(headers, endpoint.forwardAuthorization),
-    answer,
+    response,
     lastEventId: typeof lastEventId === 'string' ? lastEventId : undefined,
   };
 }

@@ -2,7 +2,7 @@ import { type IncomingMessage, METHODS, type RequestListener, type ServerRespons
 import cors from '@fastify/cors';
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { HttpCall } from '../downstream/http-call.js';
-import { Answer, NO_HEADERS } from '../downstream/response.js';
+import { ClientResponse, NO_HEADERS } from '../downstream/response.js';
 import type { Inbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import type { Ticker } from '../exchange/ticker.js';
@@ -184,17 +184,17 @@ export class HttpServer {
     res: ServerResponse,
     extra: Readonly<Record<string, string>>,
   ): void {
-    const answer = new Answer(req, res, extra, this.#options);
+    const response = new ClientResponse(req, res, extra, this.#options);
     const { metadata } = endpoint;
-    if (metadata !== undefined) answer.changeChallenges((header) => metadata.challenge(header, req));
+    if (metadata !== undefined) response.changeChallenges((header) => metadata.challenge(header, req));
     if (this.#closing && !comesBack(req)) {
-      answer.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
+      response.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
         connection: 'close',
         'retry-after': '1',
       });
       return;
     }
-    const call = callOf(endpoint, req, answer);
+    const call = callOf(endpoint, req, response);
     try {
       if (req.method === 'POST') new Post(receiver, req, call, this.#fault).take(this.#options.bodyBytes);
       else this.#other(endpoint, req, call)?.catch((error) => this.#fault(error, call));
@@ -210,16 +210,16 @@ export class HttpServer {
         inbounds.find((candidate) => candidate.claimsOther(call)) ?? (inbounds.at(-1) as Inbound);
       return method === 'GET' ? inbound.get(service, call) : inbound.delete(service, call);
     }
-    if (method === 'OPTIONS') call.answer.endEmpty(204, ALLOWED_METHODS);
+    if (method === 'OPTIONS') call.response.endEmpty(204, ALLOWED_METHODS);
     else {
       const message = `Method Not Allowed: ${method}`;
-      call.answer.end(405, errorRope(undefined, CODE.server, message), ALLOWED_METHODS);
+      call.response.end(405, errorRope(undefined, CODE.server, message), ALLOWED_METHODS);
     }
   }
 
-  readonly #fault = (error: unknown, { answer }: HttpCall): void => {
+  readonly #fault = (error: unknown, { response }: HttpCall): void => {
     this.#options.onFault(error);
-    answer.end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
+    response.end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
   };
 }
 

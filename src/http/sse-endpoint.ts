@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpCall } from '../downstream/http-call.js';
-import { SseMessageAnswer, SseStreamAnswer } from '../downstream/http-sse-responses.js';
-import { type Answer, type Headers, NO_HEADERS } from '../downstream/response.js';
+import { SseMessageResponse, SseStreamResponse } from '../downstream/http-sse-responses.js';
+import { type ClientResponse, type Headers, NO_HEADERS } from '../downstream/response.js';
 import type { SseInbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import type { Ticker } from '../exchange/ticker.js';
@@ -38,14 +38,17 @@ export class SseEndpoint {
   register(fastify: FastifyInstance): void {
     const path = this.#endpoint.service.path.replace(/\/$/, '');
     this.#route(fastify, `${path}/sse`, 'GET', (req, reply, extra) => {
-      const answer = new SseStreamAnswer(req, reply.raw, extra, this.#options);
-      if (this.#refuseLate(answer)) return;
-      this.#inbound.open(callOf(this.#endpoint, req, answer), `${this.#options.publicPath}${path}/messages`);
+      const response = new SseStreamResponse(req, reply.raw, extra, this.#options);
+      if (this.#refuseLate(response)) return;
+      this.#inbound.open(
+        callOf(this.#endpoint, req, response),
+        `${this.#options.publicPath}${path}/messages`,
+      );
     });
     this.#route(fastify, `${path}/messages`, 'POST', (req, reply, extra) => {
-      const answer = new SseMessageAnswer(req, reply.raw, extra, this.#options);
-      if (this.#refuseLate(answer)) return;
-      const call = callOf(this.#endpoint, req, answer);
+      const response = new SseMessageResponse(req, reply.raw, extra, this.#options);
+      if (this.#refuseLate(response)) return;
+      const call = callOf(this.#endpoint, req, response);
       const sessionId =
         new URL(req.url ?? '/', 'http://localhost').searchParams.get('sessionId') ?? undefined;
       const { service } = this.#endpoint;
@@ -69,18 +72,18 @@ export class SseEndpoint {
           handle(req, reply, extra);
           return;
         }
-        const answer = new SseMessageAnswer(req, reply.raw, extra, this.#options);
-        if (req.method === 'OPTIONS') answer.endEmpty(204, allow);
+        const response = new SseMessageResponse(req, reply.raw, extra, this.#options);
+        if (req.method === 'OPTIONS') response.endEmpty(204, allow);
         // Clients that try Streamable HTTP first learn from it what the place is for.
-        else answer.end(405, errorRope(undefined, CODE.server, `Method Not Allowed: ${req.method}`), allow);
+        else response.end(405, errorRope(undefined, CODE.server, `Method Not Allowed: ${req.method}`), allow);
       },
       handler: () => {},
     });
   }
 
-  #refuseLate(answer: Answer): boolean {
+  #refuseLate(response: ClientResponse): boolean {
     if (!this.#options.isClosing()) return false;
-    answer.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
+    response.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
       connection: 'close',
       'retry-after': '1',
     });

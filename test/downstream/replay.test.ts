@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { SessionReplay } from '../../src/downstream/replay.js';
 import { ReplayRoom } from '../../src/downstream/replay-buffer.js';
 import { type ReplayStream, readEventId } from '../../src/downstream/replay-stream.js';
-import type { Answer } from '../../src/downstream/response.js';
+import type { ClientResponse } from '../../src/downstream/response.js';
 import { Ticker } from '../../src/exchange/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';
 
@@ -22,8 +22,8 @@ function setUp(maxBytes = 1_000_000) {
   const session = new SessionReplay(room);
   const gaveUp: ReplayStream[] = [];
   const begin = (of = session, { primed = true, lasting = false } = {}): ReplayStream => {
-    const answer = { giveUp: () => void gaveUp.push(stream) } as unknown as Answer;
-    const stream = of.begin(answer, primed, lasting) as ReplayStream;
+    const response = { giveUp: () => void gaveUp.push(stream) } as unknown as ClientResponse;
+    const stream = of.begin(response, primed, lasting) as ReplayStream;
     return stream;
   };
   return { room, session, begin, gaveUp };
@@ -104,7 +104,7 @@ describe('a stream', () => {
     stream.event(message('the end'));
     stream.finish();
     // The connection that it went out on is let go of at once.
-    expect([stream.finished, stream.answer]).toEqual([true, undefined]);
+    expect([stream.finished, stream.response]).toEqual([true, undefined]);
     vi.advanceTimersByTime(KEEP_MS - 500);
     expect(textsAfter(stream, 0)).toHaveLength(1);
     vi.advanceTimersByTime(1_000);

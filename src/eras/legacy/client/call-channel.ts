@@ -1,12 +1,7 @@
-import type { Answer } from '../../../downstream/response.js';
+import type { ClientResponse } from '../../../downstream/response.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
-import type {
-  Channel,
-  Answer as ClientAnswer,
-  ServerMessage,
-  ServerRequest,
-} from '../../../exchange/types.js';
+import type { Answer, Channel, ServerMessage, ServerRequest } from '../../../exchange/types.js';
 import { notificationRope, type RequestId, Rope } from '../../../jsonrpc/index.js';
 import { undeclared } from '../wire/client-capabilities.js';
 import { featuresFor } from '../wire/revisions.js';
@@ -17,15 +12,15 @@ import type { LegacyClientSession } from './session.js';
 /** The way of a server's messages to a legacy client during one of its calls: the call's own stream. */
 export class CallChannel implements Channel {
   readonly #session: LegacyClientSession;
-  readonly #answer: Answer;
+  readonly #response: ClientResponse;
   #exchange!: Exchange;
   #open: Set<RequestId> | undefined;
   #elicitations: UrlElicitation[] | undefined;
   #watched = false;
 
-  constructor(session: LegacyClientSession, answer: Answer) {
+  constructor(session: LegacyClientSession, response: ClientResponse) {
     this.#session = session;
-    this.#answer = answer;
+    this.#response = response;
   }
 
   begin(exchange: Exchange): void {
@@ -33,29 +28,29 @@ export class CallChannel implements Channel {
   }
 
   notify(message: ServerMessage): boolean {
-    return this.#session.notify(message, this.#answer);
+    return this.#session.notify(message, this.#response);
   }
 
   onDrain(resume: () => void): void {
-    this.#answer.onDrain(resume);
+    this.#response.onDrain(resume);
   }
 
   get reachable(): boolean {
-    return !this.#answer.gone && !this.#answer.lost;
+    return !this.#response.aborted && !this.#response.disconnected;
   }
 
   detach(): void {
-    this.#answer.detach();
+    this.#response.detach();
   }
 
-  async ask(asked: ServerRequest): Promise<ClientAnswer> {
+  async ask(asked: ServerRequest): Promise<Answer> {
     const exchange = this.#exchange;
     const question = exchange.notes.backendEra === 'legacy' ? asked : this.#translate(asked);
     this.#open ??= new Set();
     this.#open.add(question.id);
     if (this.#open.size === 1) exchange.park();
     try {
-      return await this.#session.ask(question, this.#answer);
+      return await this.#session.ask(question, this.#response);
     } finally {
       this.#open.delete(question.id);
       if (this.#open.size === 0) exchange.unpark(exchange.progressToken);
@@ -67,7 +62,7 @@ export class CallChannel implements Channel {
     for (const id of this.#open ?? []) this.#session.withdraw(id, 'the call has ended');
     for (const { elicitationId } of this.#elicitations ?? []) {
       const params = new Rope().push(`{"elicitationId":${JSON.stringify(elicitationId)}}`);
-      this.#answer.event(notificationRope('notifications/elicitation/complete', params));
+      this.#response.writeEvent(notificationRope('notifications/elicitation/complete', params));
     }
   }
 
@@ -84,7 +79,7 @@ export class CallChannel implements Channel {
     if (!this.#watched) {
       // The server's next round has nobody to ask any more, and its outcome nobody to read it.
       this.#watched = true;
-      this.#answer.onGone(() => this.#exchange.cancel('the client closed the response stream'));
+      this.#response.onAbort(() => this.#exchange.cancel('the client closed the response stream'));
     }
     const { question, elicitation } = adaptServerRequest(
       asked,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { HttpCall } from '../../../downstream/http-call.js';
-import type { SseMessageAnswer, SseStreamAnswer } from '../../../downstream/http-sse-responses.js';
+import type { SseMessageResponse, SseStreamResponse } from '../../../downstream/http-sse-responses.js';
 import { CODE } from '../../../exchange/errors.js';
 import type { RouteService } from '../../../exchange/route-service.js';
 import type { Principal } from '../../../exchange/types.js';
@@ -24,7 +24,7 @@ import type { ClientSessions } from './sessions.js';
 interface SseClient {
   readonly id: string;
   readonly principal: Principal;
-  readonly stream: SseStreamAnswer;
+  readonly stream: SseStreamResponse;
   /** Ends the stream if no handshake comes. */
   readonly breaker: NodeJS.Timeout;
   /** Of the session behind it; undefined until the handshake is done. */
@@ -33,7 +33,7 @@ interface SseClient {
   shaking: Promise<void> | undefined;
   listening: boolean;
   /** Requests in flight. */
-  readonly answers: Map<RequestId, SseMessageAnswer>;
+  readonly responses: Map<RequestId, SseMessageResponse>;
 }
 
 /** Streams on which no handshake has been done yet; the oldest makes way. */
@@ -65,27 +65,27 @@ export class SseClients implements SseInbound {
     this.#finder = new SessionFinder(sessions);
   }
 
-  open({ answer, principal }: StreamCall, messagesPath: string): void {
-    if (!answer.takesEvents) {
+  open({ response, principal }: StreamCall, messagesPath: string): void {
+    if (!response.acceptsEvents) {
       const message = 'Not Acceptable: the client must accept text/event-stream';
-      answer.end(406, errorRope(undefined, CODE.server, message));
+      response.end(406, errorRope(undefined, CODE.server, message));
       return;
     }
     const client: SseClient = {
       id: randomUUID(),
       principal,
-      stream: answer,
-      breaker: setTimeout(() => answer.endEmpty(200), STRANGER_MS).unref(),
+      stream: response,
+      breaker: setTimeout(() => response.endEmpty(200), STRANGER_MS).unref(),
       token: undefined,
       shaking: undefined,
       listening: false,
-      answers: new Map(),
+      responses: new Map(),
     };
     const [oldest] = this.#strangers;
     if (oldest !== undefined && this.#strangers.size >= this.#maxStrangers) oldest.stream.endEmpty(200);
     this.#clients.set(client.id, client);
     this.#strangers.add(client);
-    answer.announce(`${messagesPath}?sessionId=${client.id}`, () => this.#left(client));
+    response.announce(`${messagesPath}?sessionId=${client.id}`, () => this.#left(client));
   }
 
   async post(
@@ -97,7 +97,7 @@ export class SseClients implements SseInbound {
     const client = sessionId === undefined ? undefined : this.#clients.get(sessionId);
     const id = body.type === 'request' ? body.id : undefined;
     const refuse = (status: number, message: string, code: number = CODE.server): void =>
-      call.answer.end(status, errorRope(id, code, message));
+      call.response.end(status, errorRope(id, code, message));
     if (sessionId === undefined) refuse(400, 'Bad Request: the sessionId of the event stream is missing');
     else if (client === undefined) refuse(404, 'Session not found', CODE.notFoundOrTimeout);
     else if (!(await this.#mayUse(route, call, client, id))) return;
@@ -107,7 +107,7 @@ export class SseClients implements SseInbound {
       await this.#initialize(route, call, client, body);
     } else {
       if (client.shaking !== undefined && !isForStrangers(body)) {
-        call.answer.bind(client.stream, body.type === 'request' || body.type === 'batch');
+        call.response.bind(client.stream, body.type === 'request' || body.type === 'batch');
         await client.shaking;
       }
       if (client.token === undefined) answerStranger(call, client, body);
@@ -130,20 +130,20 @@ export class SseClients implements SseInbound {
     if (client.token !== undefined) {
       return (await this.#finder.find(route, onSession(call, client.token), id)) !== undefined;
     }
-    call.answer.end(404, errorRope(id, CODE.notFoundOrTimeout, 'Session not found'));
+    call.response.end(404, errorRope(id, CODE.notFoundOrTimeout, 'Session not found'));
     return false;
   }
 
   async #initialize(route: RouteService, call: MessageCall, client: SseClient, body: Frame): Promise<void> {
-    const { answer } = call;
+    const { response } = call;
     if (client.token !== undefined || client.shaking !== undefined) {
       const id = body.type === 'request' ? body.id : undefined;
-      answer.bind(client.stream, true);
+      response.bind(client.stream, true);
       const message = 'Invalid Request: the session is initialized already';
-      answer.end(200, errorRope(id, CODE.invalidRequest, message));
+      response.end(200, errorRope(id, CODE.invalidRequest, message));
       return;
     }
-    answer.bind(client.stream, true, (token) => {
+    response.bind(client.stream, true, (token) => {
       client.token = token;
       clearTimeout(client.breaker);
       this.#strangers.delete(client);
@@ -165,33 +165,33 @@ export class SseClients implements SseInbound {
     token: string,
     body: Frame | Batch,
   ): Promise<void> {
-    const { answer } = call;
+    const { response } = call;
     const moved = onSession(call, token);
     if (!client.listening) {
       client.listening = true;
-      await this.#inbound.get(route, { ...moved, answer: client.stream });
+      await this.#inbound.get(route, { ...moved, response: client.stream });
     }
     if (body.type === 'notification') this.#silence(client, body);
-    answer.bind(client.stream, body.type === 'request' || body.type === 'batch');
+    response.bind(client.stream, body.type === 'request' || body.type === 'batch');
     if (body.type !== 'request') {
       await this.#inbound.post(route, moved, body);
       return;
     }
     // An id that is in use is refused further on; the request that has it keeps its answer.
-    const isFirst = !client.answers.has(body.id);
-    if (isFirst) client.answers.set(body.id, answer);
+    const isFirst = !client.responses.has(body.id);
+    if (isFirst) client.responses.set(body.id, response);
     try {
       await this.#inbound.post(route, moved, body);
     } finally {
-      if (isFirst) client.answers.delete(body.id);
+      if (isFirst) client.responses.delete(body.id);
     }
   }
 
   /** A cancelled request has no response; on a stream that goes on, none may come (basic/utilities/cancellation). */
-  #silence({ answers }: SseClient, { method, bytes, params }: NotificationFrame): void {
+  #silence({ responses }: SseClient, { method, bytes, params }: NotificationFrame): void {
     if (method !== 'notifications/cancelled' || params === undefined) return;
     const requestId = getMember(bytes, params, 'requestId');
-    if (requestId !== undefined) answers.get(textOf(bytes, requestId) as RequestId)?.silence();
+    if (requestId !== undefined) responses.get(textOf(bytes, requestId) as RequestId)?.silence();
   }
 
   /** The stream is over, and with it the session. */
@@ -213,13 +213,14 @@ function isForStrangers(body: Frame | Batch): boolean {
  * Before the handshake there is nothing to be had but a sign of life. Clients of both eras ask for what the modern one
  * has first, and shake hands once they are told that it is not there.
  */
-function answerStranger({ answer }: MessageCall, { stream }: SseClient, body: Frame | Batch): void {
-  answer.bind(stream, body.type === 'request');
-  if (body.type !== 'request') answer.endEmpty(202);
-  else if (body.method === 'ping') answer.end(200, resultRope(body.id, new Rope().push('{}')));
+function answerStranger({ response }: MessageCall, { stream }: SseClient, body: Frame | Batch): void {
+  response.bind(stream, body.type === 'request');
+  if (body.type !== 'request') response.endEmpty(202);
+  else if (body.method === 'ping') response.end(200, resultRope(body.id, new Rope().push('{}')));
   else if (body.method === 'server/discover') {
-    answer.end(200, errorRope(body.id, CODE.methodNotFound, `Method not found: ${body.method}`));
-  } else answer.end(200, errorRope(body.id, CODE.invalidRequest, 'Invalid Request: initialize comes first'));
+    response.end(200, errorRope(body.id, CODE.methodNotFound, `Method not found: ${body.method}`));
+  } else
+    response.end(200, errorRope(body.id, CODE.invalidRequest, 'Invalid Request: initialize comes first'));
 }
 
 /** A message as one of Streamable HTTP. The version that the client names is not that of this transport. */

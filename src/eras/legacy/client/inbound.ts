@@ -69,7 +69,7 @@ export class LegacyInbound implements Inbound {
     const member = (key: string): JsonNode | undefined =>
       params === undefined ? undefined : getMember(bytes, params, key);
     if (params === undefined) {
-      call.answer.end(
+      call.response.end(
         200,
         errorRope(frame.id, CODE.invalidParams, 'Invalid params: initialize needs params'),
       );
@@ -89,23 +89,23 @@ export class LegacyInbound implements Inbound {
       neutralCapabilities: neutralClientCapabilities(capabilities, revision),
       backendSession: undefined,
     });
-    const exchange = this.#exchange(session, call, frame, new CallChannel(session, call.answer));
+    const exchange = this.#exchange(session, call, frame, new CallChannel(session, call.response));
     let outcome: Outcome;
-    call.answer.holdHeaders();
+    call.response.holdHeaders();
     try {
       const description = await route.describe(exchange.caller);
       const result = initializeResult(description, revision);
       outcome = ownResult(result, scanJson(result, 2));
       const token = this.#sessions.add(session);
-      call.answer.end(200, resultRope(frame.id, new Rope().push(result)), { 'mcp-session-id': token });
-      if (call.answer.gone) await this.#sessions.end(session);
+      call.response.end(200, resultRope(frame.id, new Rope().push(result)), { 'mcp-session-id': token });
+      if (call.response.aborted) await this.#sessions.end(session);
     } catch (error) {
       outcome = (error as { outcome: Outcome }).outcome;
       if (outcome === undefined) throw error;
       void session.binding?.end();
-      if (outcome.type === 'error') writeError(outcome, exchange, (...args) => call.answer.end(...args));
+      if (outcome.type === 'error') writeError(outcome, exchange, (...args) => call.response.end(...args));
     }
-    route.record(exchange, call.answer.status, outcome);
+    route.record(exchange, call.response.status, outcome);
   }
 
   /** A POST on a session. */
@@ -118,7 +118,7 @@ export class LegacyInbound implements Inbound {
       call.headers.sessionId === undefined &&
       (body.type === 'batch' || body.type === 'result' || body.type === 'error')
     ) {
-      call.answer.end(
+      call.response.end(
         400,
         errorRope(undefined, CODE.invalidRequest, `Invalid Request: a ${body.type} needs a session`),
       );
@@ -129,15 +129,15 @@ export class LegacyInbound implements Inbound {
     const session = found instanceof Promise ? await found : found;
     if (session === undefined) return;
     if (session.resumable)
-      call.answer.recordBy(session, body.type === 'request' ? session.holdMs : undefined);
+      call.response.makeResumable(session, body.type === 'request' ? session.holdMs : undefined);
     if (body.type === 'batch') await this.#batch(route, call, session, body);
     else if (body.type === 'request') {
-      await this.#request(route, call, session, body, (...args) => call.answer.end(...args));
+      await this.#request(route, call, session, body, (...args) => call.response.end(...args));
     } else {
       if (isLeft(session)) await resume(route, call, session);
       if (!(await this.#admits(route, call, session, body))) return;
       this.#oneWay(session, call, body);
-      call.answer.endEmpty(202);
+      call.response.endEmpty(202);
     }
   }
 
@@ -146,18 +146,18 @@ export class LegacyInbound implements Inbound {
     if (rejectWithoutSession(call)) return;
     const session = await this.#finder.find(route, call, undefined);
     if (session === undefined) return;
-    if (!call.answer.takesEvents) {
-      call.answer.end(
+    if (!call.response.acceptsEvents) {
+      call.response.end(
         406,
         errorRope(undefined, CODE.server, 'Not Acceptable: the client must accept text/event-stream'),
       );
       return;
     }
-    const { lastEventId, answer } = call;
-    if (lastEventId === undefined || !session.resumable) session.listen(answer);
-    else if (!session.resume(lastEventId, answer)) {
+    const { lastEventId, response } = call;
+    if (lastEventId === undefined || !session.resumable) session.listen(response);
+    else if (!session.resume(lastEventId, response)) {
       const message = 'Bad Request: what came after this Last-Event-ID is not known, or kept no longer';
-      answer.end(400, errorRope(undefined, CODE.server, message));
+      response.end(400, errorRope(undefined, CODE.server, message));
       return;
     }
     // From now on the messages of its backend session are waited for.
@@ -170,7 +170,7 @@ export class LegacyInbound implements Inbound {
     if (session === undefined) return;
     if (isLeft(session)) await resume(route, call, session);
     const ended = this.#sessions.end(session);
-    call.answer.endEmpty(200);
+    call.response.endEmpty(200);
     await ended;
   }
 
@@ -188,7 +188,7 @@ export class LegacyInbound implements Inbound {
     reply: Reply,
   ): Promise<void> {
     const { id, method } = frame;
-    const channel = new CallChannel(session, call.answer);
+    const channel = new CallChannel(session, call.response);
     const exchange = this.#exchange(session, call, frame, channel);
     const own = OWN_METHODS[method]?.(session, frame);
     if (own !== undefined) {
@@ -207,13 +207,13 @@ export class LegacyInbound implements Inbound {
     channel.finish();
     // A cancelled request has no response (basic/utilities/cancellation); the stream that it was to come on ends.
     if (exchange.cancelled !== undefined && !exchange.timedOut) {
-      if (!call.answer.done)
+      if (!call.response.done)
         reply(200, errorRope(id, CODE.internal, `Request cancelled: ${exchange.cancelled}`));
     } else if (outcome.type === 'error') {
       if (isChallenge(outcome)) session.challenge();
       writeError(outcome, exchange, reply);
     } else writeResult(outcome, exchange, featuresFor(session.facts.revision), reply);
-    route.record(exchange, call.answer.status || 200, outcome);
+    route.record(exchange, call.response.status || 200, outcome);
   }
 
   /**
@@ -264,16 +264,16 @@ export class LegacyInbound implements Inbound {
     session: LegacyClientSession,
     batch: Batch,
   ): Promise<void> {
-    const { answer } = call;
+    const { response } = call;
     if (!featuresFor(session.facts.revision).batches) {
-      answer.end(
+      response.end(
         400,
         errorRope(undefined, CODE.invalidRequest, `Invalid Request: no batches in ${session.facts.revision}`),
       );
       return;
     }
     if (batch.items.length > MAX_BATCH) {
-      answer.end(
+      response.end(
         400,
         errorRope(
           undefined,
@@ -286,7 +286,7 @@ export class LegacyInbound implements Inbound {
     const responses: Rope[] = [];
     const reply: Reply = (_status, message) => {
       // On a stream no response has to wait for the others.
-      if (answer.streaming || answer.away) answer.event(message);
+      if (response.streaming || response.detached) response.writeEvent(message);
       else responses.push(message);
     };
     await Promise.all(
@@ -306,8 +306,8 @@ export class LegacyInbound implements Inbound {
         return undefined;
       }),
     );
-    if (responses.length === 0) answer.endEmpty(202);
-    else answer.endAll(responses);
+    if (responses.length === 0) response.endEmpty(202);
+    else response.endBatch(responses);
   }
 
   #exchange(
@@ -365,7 +365,7 @@ async function resume(route: RouteService, call: HttpCall, session: LegacyClient
 /** Clients try GET before they have a session, to see whether there is a stream to be had; 405 says that there is not. */
 function rejectWithoutSession(call: HttpCall): boolean {
   if (call.headers.sessionId !== undefined) return false;
-  call.answer.end(405, errorRope(undefined, CODE.server, 'Method Not Allowed: needs an Mcp-Session-Id'), {
+  call.response.end(405, errorRope(undefined, CODE.server, 'Method Not Allowed: needs an Mcp-Session-Id'), {
     allow: 'POST',
   });
   return true;

@@ -1,11 +1,6 @@
-import type { Answer } from '../../../downstream/response.js';
+import type { ClientResponse } from '../../../downstream/response.js';
 import { CODE, ServerRequestRefused, ServerRequestWithdrawn } from '../../../exchange/errors.js';
-import type {
-  Answer as ClientAnswer,
-  ForwardedHeaders,
-  ServerMessage,
-  ServerRequest,
-} from '../../../exchange/types.js';
+import type { Answer, ForwardedHeaders, ServerMessage, ServerRequest } from '../../../exchange/types.js';
 import {
   type ErrorFrame,
   getMember,
@@ -21,8 +16,8 @@ import {
 const MAX_QUESTIONS = 1_000;
 
 interface Pending {
-  readonly stream: Answer;
-  readonly resolve: (answer: ClientAnswer) => void;
+  readonly stream: ClientResponse;
+  readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
   readonly timer: NodeJS.Timeout;
 }
@@ -30,14 +25,14 @@ interface Pending {
 /** The questions that a legacy client has open: each came on one of its streams, and is answered by a POST of its own. */
 export class PendingServerRequests {
   readonly #timeoutMs: number;
-  readonly #otherStream: () => Answer | undefined;
+  readonly #otherStream: () => ClientResponse | undefined;
   readonly #open = new Map<RequestId, Pending>();
 
   /**
    * @param timeoutMs the time that a person has for an answer
    * @param otherStream where the client hears of a question whose own stream has ended
    */
-  constructor(timeoutMs: number, otherStream: () => Answer | undefined) {
+  constructor(timeoutMs: number, otherStream: () => ClientResponse | undefined) {
     this.#timeoutMs = timeoutMs;
     this.#otherStream = otherStream;
   }
@@ -46,7 +41,7 @@ export class PendingServerRequests {
    * Puts a server's request to the client, under the server's own id.
    * @throws ServerRequestRefused
    */
-  ask(question: ServerRequest, stream: Answer): Promise<ClientAnswer> {
+  ask(question: ServerRequest, stream: ClientResponse): Promise<Answer> {
     const { id, bytes } = question;
     if (this.#open.size >= MAX_QUESTIONS) {
       return Promise.reject(
@@ -58,7 +53,7 @@ export class PendingServerRequests {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.withdraw(id, 'Request timed out'), this.#timeoutMs).unref();
       this.#open.set(id, { stream, resolve, reject, timer });
-      stream.event(new Rope().push(bytes));
+      stream.writeEvent(new Rope().push(bytes));
     });
   }
 
@@ -83,7 +78,7 @@ export class PendingServerRequests {
     if (pending === undefined) return;
     const stream = pending.stream.done ? this.#otherStream() : pending.stream;
     const params = new Rope().push(`{"requestId":${id},"reason":${JSON.stringify(reason)}}`);
-    stream?.event(notificationRope('notifications/cancelled', params));
+    stream?.writeEvent(notificationRope('notifications/cancelled', params));
     pending.reject(new ServerRequestRefused(reason, CODE.notFoundOrTimeout));
   }
 

@@ -25,11 +25,11 @@ export class SessionFinder {
   find(route: RouteService, call: HttpCall, id: RequestId | undefined): Found | Promise<Found> {
     const { sessionId, protocolVersion } = call.headers;
     if (protocolVersion !== undefined && !isLegacyRevision(protocolVersion)) {
-      call.answer.end(400, errorRope(id, CODE.server, unsupportedVersion(protocolVersion)));
+      call.response.end(400, errorRope(id, CODE.server, unsupportedVersion(protocolVersion)));
       return undefined;
     }
     if (sessionId === undefined) {
-      call.answer.end(400, errorRope(id, CODE.server, 'Bad Request: Mcp-Session-Id header is required'));
+      call.response.end(400, errorRope(id, CODE.server, 'Bad Request: Mcp-Session-Id header is required'));
       return undefined;
     }
     try {
@@ -55,14 +55,14 @@ export class SessionFinder {
     if (foreign !== undefined) {
       if (call.principal === ANONYMOUS) {
         const message = 'Unauthorized: the session was opened with an Authorization header';
-        call.answer.end(401, errorRope(id, CODE.server, message), { 'www-authenticate': 'Bearer' });
+        call.response.end(401, errorRope(id, CODE.server, message), { 'www-authenticate': 'Bearer' });
         return undefined;
       }
       const owner = ownerOf(call.forwarded.authorization);
       if (foreign.isOfOwner(owner) || foreign.awaits(owner))
         return this.#findRenewed(route, call, id, foreign, owner);
     }
-    call.answer.end(404, errorRope(id, CODE.notFoundOrTimeout, 'Session not found'));
+    call.response.end(404, errorRope(id, CODE.notFoundOrTimeout, 'Session not found'));
     return undefined;
   }
 
@@ -91,7 +91,7 @@ export class SessionFinder {
 export function refuse(call: HttpCall, id: RequestId | undefined, error: unknown): undefined {
   if (!(error instanceof ExchangeError)) throw error;
   const { status, code, message, headers } = error.outcome;
-  call.answer.end(status ?? 502, errorRope(id, code, message), headers);
+  call.response.end(status ?? 502, errorRope(id, code, message), headers);
   return undefined;
 }
 

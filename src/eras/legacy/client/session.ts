@@ -1,13 +1,13 @@
 import { SessionReplay } from '../../../downstream/replay.js';
 import type { ReplayRoom } from '../../../downstream/replay-buffer.js';
 import { type ReplayStream, readEventId } from '../../../downstream/replay-stream.js';
-import type { Answer, Recorder } from '../../../downstream/response.js';
+import type { ClientResponse, Recorder } from '../../../downstream/response.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type {
+  Answer,
   Caller,
   Channel,
-  Answer as ClientAnswer,
   ClientCapabilities,
   ClientSession,
   ForwardedHeaders,
@@ -70,7 +70,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
   /** Other credentials of the same owner. */
   #principals: Set<Principal> | undefined;
   #challengedAt = Number.NEGATIVE_INFINITY;
-  #stream: Answer | undefined;
+  #stream: ClientResponse | undefined;
   #inFlight: Map<RequestId, Exchange> | undefined;
   #questions: PendingServerRequests | undefined;
   #replay: SessionReplay | undefined;
@@ -92,7 +92,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
 
   /** Whether something happens on the session, so that it is not idle. */
   get busy(): boolean {
-    return (this.#stream !== undefined && !this.#stream.lost) || this.#inFlight !== undefined;
+    return (this.#stream !== undefined && !this.#stream.disconnected) || this.#inFlight !== undefined;
   }
 
   /** Whether requests are in flight. */
@@ -189,31 +189,31 @@ export class LegacyClientSession implements ClientSession, Recorder {
   }
 
   /** The events of a stream are kept from its beginning, if its client can come back for them. */
-  record(answer: Answer): ReplayStream | undefined {
+  record(response: ClientResponse): ReplayStream | undefined {
     const { replay } = this.#options;
     if (replay === undefined) return undefined;
     this.#replay ??= new SessionReplay(replay);
     const { primingEvents } = featuresFor(this.facts.revision);
-    return this.#replay.begin(answer, primingEvents, answer === this.#stream);
+    return this.#replay.begin(response, primingEvents, response === this.#stream);
   }
 
   /**
    * Takes up the stream that an event id is of, on the connection of a GET.
    * @returns false for an id whose stream is not known, or of which something is missing
    */
-  resume(lastEventId: string, answer: Answer): boolean {
+  resume(lastEventId: string, response: ClientResponse): boolean {
     const id = readEventId(lastEventId);
     const stream = id === undefined ? undefined : this.#replay?.find(id.key);
     if (id !== undefined && stream?.has(id.seq)) {
       // Such an answer has the client stop asking, as the standard of event streams has it.
       if (stream.finished && id.seq === stream.last) {
         stream.fetched();
-        answer.endEmpty(204);
-      } else answer.resume(stream, id.seq);
+        response.endEmpty(204);
+      } else response.resume(stream, id.seq);
       return true;
     }
     // Whatever it missed, the session's own stream can only be begun anew.
-    if (id?.lasting) this.listen(answer);
+    if (id?.lasting) this.listen(response);
     return id?.lasting === true;
   }
 
@@ -221,15 +221,15 @@ export class LegacyClientSession implements ClientSession, Recorder {
    * Takes the GET stream; an older one, most likely of a connection that broke unseen, makes way. Where the client is
    * known to have lost that, it is told what came meanwhile, though it did not ask.
    */
-  listen(stream: Answer): void {
+  listen(stream: ClientResponse): void {
     const older = this.#stream;
-    if (older?.away === true && older.moveTo(stream)) return;
+    if (older?.detached === true && older.continueOn(stream)) return;
     this.#stream = stream;
-    if (this.resumable) stream.recordBy(this, this.holdMs);
+    if (this.resumable) stream.makeResumable(this, this.holdMs);
     stream.openStream();
     older?.endEmpty(200);
     this.binding?.listen(true);
-    stream.onGone(() => {
+    stream.onAbort(() => {
       if (this.#stream !== stream) return;
       this.#stream = undefined;
       this.lastUsedAt = performance.now();
@@ -241,14 +241,14 @@ export class LegacyClientSession implements ClientSession, Recorder {
    * Puts a server's request to the client on a stream, under the server's own id.
    * @throws ServerRequestRefused
    */
-  ask(question: ServerRequest, stream: Answer | undefined): Promise<ClientAnswer> {
+  ask(question: ServerRequest, stream: ClientResponse | undefined): Promise<Answer> {
     // Whoever declares what came after its revision has it all the same.
     const declared = neutralClientCapabilities(this.facts.capabilities, NEWEST_LEGACY);
     const lacking = undeclared(question, declared);
     if (lacking !== undefined) {
       return Promise.reject(new ServerRequestRefused(`the client did not declare ${lacking}`));
     }
-    if (stream === undefined || !stream.takesEvents || stream.done) {
+    if (stream === undefined || !stream.acceptsEvents || stream.done) {
       return Promise.reject(
         new ServerRequestRefused('the client holds no stream that could carry the request'),
       );
@@ -262,15 +262,15 @@ export class LegacyClientSession implements ClientSession, Recorder {
    * call in flight, whose server it may well be that asks.
    * @throws ServerRequestRefused
    */
-  askOutside(question: ServerRequest): Promise<ClientAnswer> {
+  askOutside(question: ServerRequest): Promise<Answer> {
     if (question.task !== undefined) return this.#askOfTask(question, question.task);
-    const unreadable = this.#stream === undefined || this.#stream.away;
+    const unreadable = this.#stream === undefined || this.#stream.detached;
     const [call] = unreadable ? (this.#inFlight?.values() ?? []) : [];
     return call === undefined ? this.ask(question, this.#stream) : call.ask(question);
   }
 
   /** Puts what a task of a server of the other era wants to know to a client that does not wait for its result. */
-  async #askOfTask(asked: ServerRequest, task: string): Promise<ClientAnswer> {
+  async #askOfTask(asked: ServerRequest, task: string): Promise<Answer> {
     const { revision, neutralCapabilities } = this.facts;
     const lacking = undeclared(asked, neutralCapabilities);
     if (lacking !== undefined) throw new ServerRequestRefused(`the client did not declare ${lacking}`);
@@ -293,10 +293,10 @@ export class LegacyClientSession implements ClientSession, Recorder {
   }
 
   /** Puts a notification of the server on a stream of the client. */
-  notify(message: ServerMessage, stream: Answer | undefined): boolean {
+  notify(message: ServerMessage, stream: ClientResponse | undefined): boolean {
     if (message.method === 'notifications/cancelled') this.#questions?.noteCancellation(message);
     if (stream === undefined || !knowsNotification(message, featuresFor(this.facts.revision))) return true;
-    return stream.event(new Rope().push(message.bytes));
+    return stream.writeEvent(new Rope().push(message.bytes));
   }
 
   /** Ends what happens on the session. The backend is told by whoever ends the affinity. */
@@ -312,9 +312,9 @@ export class LegacyClientSession implements ClientSession, Recorder {
 /** The way to a legacy client for what belongs to no request. */
 class SessionChannel implements Channel {
   readonly #session: LegacyClientSession;
-  readonly #stream: () => Answer | undefined;
+  readonly #stream: () => ClientResponse | undefined;
 
-  constructor(session: LegacyClientSession, stream: () => Answer | undefined) {
+  constructor(session: LegacyClientSession, stream: () => ClientResponse | undefined) {
     this.#session = session;
     this.#stream = stream;
   }
@@ -329,7 +329,7 @@ class SessionChannel implements Channel {
     else stream.onDrain(resume);
   }
 
-  ask(question: ServerRequest): Promise<ClientAnswer> {
+  ask(question: ServerRequest): Promise<Answer> {
     return this.#session.askOutside(question);
   }
 }

@@ -1,5 +1,5 @@
 import type { HttpCall } from '../../../downstream/http-call.js';
-import type { Answer } from '../../../downstream/response.js';
+import type { ClientResponse } from '../../../downstream/response.js';
 import { ownerOf } from '../../../exchange/digest.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import { Exchange, type ExchangeRequest } from '../../../exchange/exchange.js';
@@ -79,10 +79,10 @@ export class ModernInbound implements Inbound {
   post(route: RouteService, call: HttpCall, body: Frame | Batch): Promise<void> {
     if (body.type === 'request') return this.#request(route, call, body);
     // The revision has no notifications over HTTP; what comes is taken and dropped.
-    if (body.type === 'notification') call.answer.endEmpty(202);
+    if (body.type === 'notification') call.response.endEmpty(202);
     else {
       const message = `Invalid Request: ${MODERN_VERSION} has requests and notifications only`;
-      call.answer.end(400, errorRope(undefined, CODE.invalidRequest, message));
+      call.response.end(400, errorRope(undefined, CODE.invalidRequest, message));
     }
     return Promise.resolve();
   }
@@ -119,7 +119,7 @@ export class ModernInbound implements Inbound {
   async #request(route: RouteService, call: HttpCall, frame: RequestFrame): Promise<void> {
     const envelope = this.#read(route, call, frame);
     if ('code' in envelope) {
-      refuse(call.answer, frame, envelope);
+      refuse(call.response, frame, envelope);
       return;
     }
     const kind = bringsState(frame) ? await this.#kindOf(route, call, frame, envelope) : 'new';
@@ -138,9 +138,9 @@ export class ModernInbound implements Inbound {
       this.#listed.note(route.path, call.principal, outcome);
     if (frame.method === LISTEN && exchange.cancelled !== undefined) {
       // The gateway ends the subscription, and says so in the proper way; a client that has left reads none of it.
-      call.answer.end(200, listenEnd(frame.id));
+      call.response.end(200, listenEnd(frame.id));
     } else interactive.finish(outcome);
-    route.record(exchange, call.answer.status, outcome);
+    route.record(exchange, call.response.status, outcome);
   }
 
   /** Finds out what a request is, and deals with it if it brings a state back (basic/patterns/mrtr, "Basic Workflow"). */
@@ -163,7 +163,7 @@ export class ModernInbound implements Inbound {
       // Nobody but the backend can tell whether a renewed credential is its owner's.
       const refusal = await refusedBy(route, this.#caller(call, envelope));
       if (refusal !== undefined) {
-        refuse(call.answer, frame, refusal);
+        refuse(call.response, frame, refusal);
         return 'answered';
       }
       found = find();
@@ -222,14 +222,14 @@ export class ModernInbound implements Inbound {
     const filter = wantedFilter(frame);
     if (typeof filter === 'string')
       return ownError({ code: CODE.invalidParams, message: filter, status: 400 });
-    if (!call.answer.takesEvents) {
+    if (!call.response.acceptsEvents) {
       const message = 'Not Acceptable: the client must accept text/event-stream';
       return ownError({ code: CODE.server, message, status: 406 });
     }
     if ((await eraOf(route, exchange.caller)) === 'modern') return route.run(exchange);
     // The specification of the extension wants this refused, whether or not it could be told of tasks.
     if (namesTasks(frame) && exchange.taskKeeper === undefined) return tasksUndeclared();
-    const listening = new Listening(exchange, call.answer, filter);
+    const listening = new Listening(exchange, call.response, filter);
     return route.follow(exchange, filter, listening, (honoured) => listening.acknowledge(honoured));
   }
 
@@ -287,14 +287,14 @@ function withoutRound({ id, method, bytes, params }: RequestFrame): RequestFrame
 function waiterOf(call: HttpCall, frame: RequestFrame, envelope: Envelope): Waiter {
   return {
     id: frame.id,
-    answer: call.answer,
+    response: call.response,
     progressToken: envelope.progressToken,
     logLevel: envelope.sender.logLevel,
   };
 }
 
 function refuseState(call: HttpCall, frame: RequestFrame, message: string): void {
-  call.answer.end(400, errorRope(frame.id, CODE.invalidParams, message));
+  call.response.end(400, errorRope(frame.id, CODE.invalidParams, message));
 }
 
 /** What the backend has against the credentials of a caller. */
@@ -350,7 +350,7 @@ function namesModern(call: HttpCall): boolean {
 
 function methodNotAllowed(call: HttpCall): void {
   const message = `Method Not Allowed: ${MODERN_VERSION} has POST only`;
-  call.answer.end(405, errorRope(undefined, CODE.server, message), { allow: 'POST' });
+  call.response.end(405, errorRope(undefined, CODE.server, message), { allow: 'POST' });
 }
 
 /** A message with members of its own beside the envelope's is written anew; one without goes on as it came. */
@@ -386,7 +386,7 @@ async function discover(route: RouteService, exchange: Exchange): Promise<Outcom
   return ownResult(bytes, scanJson(bytes, 2), serverInfo);
 }
 
-function refuse(answer: Answer, frame: RequestFrame, refusal: ErrorFields): void {
+function refuse(response: ClientResponse, frame: RequestFrame, refusal: ErrorFields): void {
   const { status = 502, code, message, data, headers } = refusal;
-  answer.end(status, errorRope(frame.id, code, message, data), headers);
+  response.end(status, errorRope(frame.id, code, message, data), headers);
 }

@@ -1,12 +1,12 @@
-import type { Answer } from '../../../downstream/response.js';
+import type { ClientResponse } from '../../../downstream/response.js';
 import { ownerOf } from '../../../exchange/digest.js';
 import { CODE, overloaded, ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../../../exchange/outcome.js';
 import { MAY_ASK } from '../../../exchange/server-requests.js';
 import {
+  type Answer,
   type Channel,
-  type Answer as ClientAnswer,
   type ForwardedHeaders,
   isLogLevel,
   type LogLevel,
@@ -36,7 +36,7 @@ const MAX_WAITERS = 256;
 /** An open HTTP request of the client that wants to know how the call goes on. */
 export interface Waiter {
   readonly id: RequestId;
-  readonly answer: Answer;
+  readonly response: ClientResponse;
   readonly progressToken: string | undefined;
   readonly logLevel: LogLevel | undefined;
 }
@@ -93,7 +93,7 @@ export class InteractiveCall implements Channel, Parkable {
     let keepsUp = true;
     for (const waiter of this.#waiters) {
       if (!this.#wanted(message, waiter)) continue;
-      const reads = waiter.answer.event(new Rope().push(message.bytes));
+      const reads = waiter.response.writeEvent(new Rope().push(message.bytes));
       keepsUp = keepsUp && reads;
     }
     return keepsUp;
@@ -102,10 +102,10 @@ export class InteractiveCall implements Channel, Parkable {
   onDrain(resume: () => void): void {
     const [waiter] = this.#waiters;
     if (waiter === undefined) resume();
-    else waiter.answer.onDrain(resume);
+    else waiter.response.onDrain(resume);
   }
 
-  ask(question: ServerRequest): Promise<ClientAnswer> {
+  ask(question: ServerRequest): Promise<Answer> {
     const kind = serverRequestKind(question.method);
     if (kind === undefined)
       return Promise.reject(new ServerRequestRefused(`Method not found: ${question.method}`));
@@ -219,7 +219,7 @@ export class InteractiveCall implements Channel, Parkable {
   }
 
   #watch(waiter: Waiter): void {
-    waiter.answer.onGone(() => {
+    waiter.response.onAbort(() => {
       this.#waiters = this.#waiters.filter((other) => other !== waiter);
       const [left] = this.#waiters;
       if (left === undefined) this.#exchange.cancel('the client closed the response stream');
@@ -273,7 +273,7 @@ export class InteractiveCall implements Channel, Parkable {
     const result = new Rope().push('{"resultType":"input_required","inputRequests":').push(requests);
     result.push(`,"requestState":"${this.#store.startRound(parkedCall, openSince)}"}`);
     this.#exchange.park();
-    for (const waiter of this.#waiters.splice(0)) waiter.answer.end(200, resultRope(waiter.id, result));
+    for (const waiter of this.#waiters.splice(0)) waiter.response.end(200, resultRope(waiter.id, result));
   }
 
   /**

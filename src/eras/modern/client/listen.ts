@@ -1,4 +1,4 @@
-import type { Answer } from '../../../downstream/response.js';
+import type { ClientResponse } from '../../../downstream/response.js';
 import {
   type Change,
   type ChangeFilter,
@@ -39,15 +39,15 @@ export function namesTasks({ bytes, params }: RequestFrame): boolean {
  */
 export class Listening implements Subscriber {
   readonly #exchange: Exchange;
-  readonly #answer: Answer;
+  readonly #response: ClientResponse;
   readonly #wanted: ChangeFilter;
   readonly #tag: ReadonlyMap<string, string>;
   /** Until the acknowledgement: what is to be told after it. */
   #early: Map<string, Change> | undefined = new Map();
 
-  constructor(exchange: Exchange, answer: Answer, wanted: ChangeFilter) {
+  constructor(exchange: Exchange, response: ClientResponse, wanted: ChangeFilter) {
     this.#exchange = exchange;
-    this.#answer = answer;
+    this.#response = response;
     this.#wanted = wanted;
     this.#tag = new Map([[META.subscriptionId, exchange.request.id]]);
   }
@@ -59,7 +59,7 @@ export class Listening implements Subscriber {
   acknowledge(honoured: ChangeFilter): void {
     const { id } = this.#exchange.request;
     const params = `{"_meta":{"${META.subscriptionId}":${id}},"notifications":${filterText(honoured)}}`;
-    this.#answer.event(
+    this.#response.writeEvent(
       new Rope().push(
         `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":${params}}`,
       ),
@@ -79,7 +79,7 @@ export class Listening implements Subscriber {
       return;
     }
     // A reader that does not keep up is told that the subscription is over: it knows then that it missed something.
-    if (!this.#answer.event(changeNotification(change, this.#tag)))
+    if (!this.#response.writeEvent(changeNotification(change, this.#tag)))
       this.#exchange.cancel('the client reads too slowly');
   }
 

@@ -60,13 +60,13 @@ function isUrlElicitation({ code, origin }: ErrorOutcome): boolean {
   return code === URL_ELICITATION_REQUIRED && origin === 'backend';
 }
 
-function writeError({ answer, id }: Waiter, exchange: Exchange, outcome: ErrorOutcome): void {
+function writeError({ response, id }: Waiter, exchange: Exchange, outcome: ErrorOutcome): void {
   const { method, name } = exchange.request;
   const { headers, form } = outcome;
   const uri = method === 'resources/read' ? name : undefined;
   const { status, code, data } = encodeError(outcome, uri, CORE_METHODS.has(method));
   const later = method === DISCOVER && form !== 'modern' && NOT_NOW.has(status);
-  answer.end(
+  response.end(
     later ? 503 : status,
     errorObjectRope(id, errorObject(outcome, code, data)),
     later ? { 'retry-after': '1', ...headers } : headers,
@@ -83,26 +83,26 @@ function writeUrlElicitation(
   outcome: ErrorOutcome,
   sealAgain: () => string,
 ): void {
-  const { answer, id } = waiter;
+  const { response, id } = waiter;
   const { request, caller } = exchange;
   if (!MAY_ASK.has(request.method) || !takesMode(caller.capabilities.value['elicitation'], 'url')) {
     const data = JSON.stringify({ requiredCapabilities: { elicitation: { url: {} } } });
-    answer.end(400, errorRope(id, MODERN_CODE.missingClientCapability, outcome.message, data));
+    response.end(400, errorRope(id, MODERN_CODE.missingClientCapability, outcome.message, data));
     return;
   }
   const requests = typeof outcome.data === 'string' ? urlElicitations(outcome.data) : undefined;
   if (requests === undefined) {
-    answer.end(200, errorRope(id, CODE.internal, outcome.message, outcome.data));
+    response.end(200, errorRope(id, CODE.internal, outcome.message, outcome.data));
     return;
   }
   const result = new Rope().push('{"resultType":"input_required","inputRequests":{');
   for (const [index, entry] of requests.entries())
     result.push(`${index === 0 ? '' : ','}"elicitation-${index + 1}":`).push(entry);
-  answer.end(200, resultRope(id, result.push(`},"requestState":"${sealAgain()}"}`)));
+  response.end(200, resultRope(id, result.push(`},"requestState":"${sealAgain()}"}`)));
 }
 
 /** A kept result goes out in the text that it went out in before, with what is left of its time. */
-function writeKept({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOutcome, kept: Kept): void {
+function writeKept({ response, id }: Waiter, exchange: Exchange, outcome: ResultOutcome, kept: Kept): void {
   const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
   const scope = kept.freshness.shared && !forcePrivate ? 'public' : 'private';
   const text = kept.text(scope, () => {
@@ -115,26 +115,26 @@ function writeKept({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOu
     const whole = result.toBuffer();
     return whole.subarray(0, whole.lastIndexOf(CLOSE_BRACE));
   });
-  answer.end(200, resultRope(id, new Rope().push(text).push(`,"ttlMs":${kept.hintMs}}`)));
+  response.end(200, resultRope(id, new Rope().push(text).push(`,"ttlMs":${kept.hintMs}}`)));
 }
 
-function writeResult({ answer, id }: Waiter, exchange: Exchange, outcome: ResultOutcome): void {
+function writeResult({ response, id }: Waiter, exchange: Exchange, outcome: ResultOutcome): void {
   const { method } = exchange.request;
   const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
   if (outcome.form === 'modern') {
     const takesTasks = declaresTasks(exchange.caller.capabilities);
     const problem = checkResult(method, outcome, takesTasks, forcePrivate);
     if (problem !== undefined) {
-      answer.end(200, errorRope(id, CODE.internal, problem));
+      response.end(200, errorRope(id, CODE.internal, problem));
       return;
     }
   } else encodeResult(method, outcome, { ttlMs: 0, scope: 'private' });
   const { bytes, node, edits, frameId } = outcome;
   if (edits.size === 0 && frameId === id) {
-    answer.end(200, new Rope().push(bytes));
+    response.end(200, new Rope().push(bytes));
     return;
   }
   const result = new Rope();
   writeObject(result, bytes, node, edits);
-  answer.end(200, resultRope(id, result));
+  response.end(200, resultRope(id, result));
 }
