@@ -6,24 +6,19 @@ import { type BodyOwner, type BodyReader, openBody } from './body-reader.js';
 import type { Connection } from './connections.js';
 import { TransportError, type TransportFailure, transportErrorFrom } from './errors.js';
 import type { HttpTarget } from './http-target.js';
-import { type ResponseHeaders, readHeaders } from './response-headers.js';
+import { resolveRedirect } from './redirect.js';
+import type { ResponseHeaders } from './response-headers.js';
 import type { AnswerSink, UpstreamRequest } from './transport.js';
 
-const MAX_REDIRECTS = 3;
-
-/**
- * One request on the wire. It takes undici's events in the older of the two forms, which undici 7 has inside: the newer
- * one costs an object with every header, and a layer in between, for each answer.
- */
+/** One HTTP request to a backend and its response, read through undici's handler interface. */
 export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwner, UpstreamRequest, Ticking {
   place = NOWHERE;
   readonly #target: HttpTarget;
   readonly #request: Dispatcher.DispatchOptions;
   readonly sink: AnswerSink;
   #connection!: Connection;
-  #abort: ((error: Error) => void) | undefined;
-  /** Lets undici read on; there once it may have been told to stop. */
-  #readOn: (() => void) | undefined;
+  /** Undefined until the request is written to a connection. */
+  #controller: Dispatcher.DispatchController | undefined;
   #reader: BodyReader | undefined;
   /** No more bytes come; the reader may still be busy with those that have. */
   #received = false;
@@ -60,7 +55,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
   start(): void {
     const connection = this.#target.connections.take();
     this.#connection = connection;
-    this.#abort = undefined;
+    this.#controller = undefined;
     try {
       connection.client.dispatch(this.#request, this);
     } catch (error) {
@@ -73,12 +68,13 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     if (this.#ended) return;
     this.#finish();
     this.#reader?.abandon();
-    this.#abort?.(new TransportError('aborted', 'aborted'));
+    this.#controller?.abort(new TransportError('aborted', 'aborted'));
   }
 
   waitFor(backpressure: Backpressure | undefined): void {
     if (backpressure === undefined || this.#ended || this.#held) return;
     this.#held = true;
+    this.#controller?.pause();
     this.#reader?.hold(true);
     backpressure(() => this.#resume());
   }
@@ -89,18 +85,19 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     this.#close(new TransportError('stalled', `no byte for ${idleMs} ms in the middle of the answer`));
   }
 
-  onConnect(abort: (error?: Error) => void): void {
-    this.#abort = abort;
-    if (this.#ended) abort(new TransportError('aborted', 'aborted'));
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#ended) controller.abort(new TransportError('aborted', 'aborted'));
   }
 
-  onHeaders(status: number, raw: Buffer[], readOn: () => void): boolean {
-    if (this.#ended || status < 200) return true;
-    this.#readOn = readOn;
-    const headers = readHeaders(raw);
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: ResponseHeaders,
+  ): void {
+    if (this.#ended || status < 200) return;
     if (status >= 300 && status < 400) this.#redirect(status, headers['location']);
     else this.#begin(status, headers);
-    return !this.#held;
   }
 
   #begin(status: number, headers: ResponseHeaders): void {
@@ -118,19 +115,21 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     this.sink.onHead(status, headers);
   }
 
-  onData(chunk: Buffer): boolean {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     const reader = this.#reader;
-    if (this.#ended || this.#received || reader === undefined) return true;
+    if (this.#ended || this.#received || reader === undefined) return;
     if (reader.kind === 'json') this.#lastByteAt = performance.now();
     try {
-      if (!reader.push(chunk)) this.#lagging = true;
+      if (reader.push(chunk)) return;
     } catch (error) {
       this.fail(transportErrorFrom(error));
+      return;
     }
-    return !this.#held && !this.#lagging;
+    this.#lagging = true;
+    controller.pause();
   }
 
-  onComplete(): void {
+  onResponseEnd(): void {
     const { connections } = this.#target;
     // A stream that lasts is ended by a server that goes away, which is about to close the connection too.
     if (this.#request.method === 'GET' && this.#reader?.kind === 'events')
@@ -145,7 +144,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     if (!this.#ended) this.start();
   }
 
-  onError(error: Error): void {
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const { connections } = this.#target;
     connections.discard(this.#connection);
     if (this.#ended || this.#received) return;
@@ -169,7 +168,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
 
   /** What it means that the connection is gone now. A request is given its connection as it is written. */
   #failure(): TransportFailure {
-    if (this.#abort === undefined) return 'unreachable';
+    if (this.#controller === undefined) return 'unreachable';
     return this.#reader === undefined && this.#redirected === undefined ? 'unanswered' : 'broken';
   }
 
@@ -190,7 +189,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     } catch (thrown) {
       this.#fail(transportErrorFrom(thrown));
     }
-    if (error?.failure === 'stalled') this.#abort?.(error);
+    if (error?.failure === 'stalled') this.#controller?.abort(error);
   }
 
   #complete(text: string): void {
@@ -203,13 +202,18 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     this.#held = false;
     this.#lastByteAt = performance.now();
     this.#reader?.hold(false);
-    if (!this.#lagging) this.#readOn?.();
+    if (!this.#lagging) this.#readOn();
   }
 
   /** The reader has caught up. */
   caughtUp(): void {
     this.#lagging = false;
-    if (!this.#held) this.#readOn?.();
+    if (!this.#held) this.#readOn();
+  }
+
+  #readOn(): void {
+    // By then the connection may serve another request.
+    if (!this.#received) this.#controller?.resume();
   }
 
   #redirect(status: number, location: string | string[] | undefined): void {
@@ -223,7 +227,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     if (this.#ended) return;
     this.#reader?.abandon();
     this.#fail(error);
-    this.#abort?.(error);
+    this.#controller?.abort(error);
   }
 
   #fail(error: TransportError): void {
@@ -236,31 +240,4 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     this.#ended = true;
     this.#target.options.ticker.remove(this);
   }
-}
-
-/** A redirect is followed with method and body kept (307, 308), and never to another origin: credentials go along. */
-function resolveRedirect(
-  target: HttpTarget,
-  { method, path }: Dispatcher.DispatchOptions,
-  status: number,
-  location: string | string[] | undefined,
-  count: number,
-): string | TransportError {
-  const problem = (what: string): TransportError =>
-    new TransportError(
-      'unusable',
-      `backend answered ${status} ${what}; set the final address as backend.url`,
-    );
-  // A GET stays one whatever the kind of redirect.
-  if (status !== 307 && status !== 308 && method !== 'GET') return problem('which does not keep the request');
-  if (typeof location !== 'string') return problem('without a Location');
-  if (count > MAX_REDIRECTS) return problem('too many times');
-  let url: URL;
-  try {
-    url = new URL(location, target.origin + path);
-  } catch {
-    return problem('with an unreadable Location');
-  }
-  if (url.origin !== target.origin) return problem(`to another origin, ${url.origin}`);
-  return url.pathname + url.search;
 }
