@@ -393,7 +393,7 @@ function writeText(res: ServerResponse, text: EventText): void {
   else if (text.byteLength <= SINGLE_WRITE_UP_TO) res.write(text.toBuffer());
   else {
     res.cork();
-    for (const piece of text.pieces) res.write(piece);
+    for (const chunk of text.chunks) res.write(chunk);
     res.uncork();
   }
 }

@@ -1,6 +1,6 @@
 import {
   getMember,
-  meansSame,
+  isSameId,
   type NotificationFrame,
   Rope,
   scanJson,
@@ -33,7 +33,7 @@ export function serverMessageFor(
   if (method !== PROGRESS) return { method, params, bytes };
   const own = exchange.progressToken;
   const named = progressTokenOf(frame);
-  if (own === undefined || token === undefined || named === undefined || !meansSame(token, named)) {
+  if (own === undefined || token === undefined || named === undefined || !isSameId(token, named)) {
     return undefined;
   }
   if (named === own) return { method, params, bytes };

@@ -5,8 +5,8 @@ interface Entry<T> {
 }
 
 /**
- * Remembers what texts mean by their bytes. To make a string of them first, only to look it up, costs more than the
- * comparison. Each text has one slot, and the later one of two that share it takes it, unless the earlier is pinned.
+ * Caches a value for each text, keyed by the bytes of the text: decoding a string only to look it up costs more than
+ * comparing bytes. Each text has one slot; a later text replaces the one in its slot unless that is pinned.
  */
 export class ByteTable<T> {
   readonly #slots: (Entry<T> | undefined)[];
@@ -18,22 +18,28 @@ export class ByteTable<T> {
     this.#mask = size - 1;
   }
 
-  /** What bytes `[start, end)` mean, if that is remembered. */
+  /** The value for bytes `[start, end)`; undefined if it is not cached. */
   get(bytes: Uint8Array, start: number, end: number): T | undefined {
     const entry = this.#slots[slotOf(bytes, start, end) & this.#mask];
     if (entry === undefined || entry.bytes.length !== end - start) return undefined;
     return sameBytes(entry.bytes, bytes, start) ? entry.value : undefined;
   }
 
-  /** Remembers, in a copy of the bytes, what they mean. */
-  set(bytes: Uint8Array, start: number, end: number, value: T, pinned = false): void {
+  /** Caches the value for bytes `[start, end)`, which are copied; does nothing where the slot is pinned. */
+  set(bytes: Uint8Array, start: number, end: number, value: T): void {
     const slot = slotOf(bytes, start, end) & this.#mask;
-    if (this.#slots[slot]?.pinned === true && !pinned) return;
-    this.#slots[slot] = { bytes: Uint8Array.from(bytes.subarray(start, end)), value, pinned };
+    if (this.#slots[slot]?.pinned === true) return;
+    this.#slots[slot] = { bytes: Uint8Array.from(bytes.subarray(start, end)), value, pinned: false };
+  }
+
+  /** Caches the value for good: no other text takes its slot, except by another `pin`. */
+  pin(bytes: Uint8Array, value: T): void {
+    const slot = slotOf(bytes, 0, bytes.length) & this.#mask;
+    this.#slots[slot] = { bytes: Uint8Array.from(bytes), value, pinned: true };
   }
 }
 
-/** Looks at a few bytes only, spread over all of them: a wrong guess costs no more than finding out once more. */
+/** Hashes at most 16 bytes or so, spread over the text: a collision only costs a cache miss. */
 function slotOf(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
   const step = (length >> 4) + 1;
@@ -43,18 +49,18 @@ function slotOf(bytes: Uint8Array, start: number, end: number): number {
   return hash ^ (hash >>> 11);
 }
 
-function sameBytes(known: Uint8Array, bytes: Uint8Array, start: number): boolean {
-  const length = known.length;
+function sameBytes(cached: Uint8Array, bytes: Uint8Array, start: number): boolean {
+  const length = cached.length;
   let i = 0;
   for (; i + 3 < length; i += 4) {
     const at = start + i;
     const differing =
-      ((known[i] as number) ^ (bytes[at] as number)) |
-      ((known[i + 1] as number) ^ (bytes[at + 1] as number)) |
-      ((known[i + 2] as number) ^ (bytes[at + 2] as number)) |
-      ((known[i + 3] as number) ^ (bytes[at + 3] as number));
+      ((cached[i] as number) ^ (bytes[at] as number)) |
+      ((cached[i + 1] as number) ^ (bytes[at + 1] as number)) |
+      ((cached[i + 2] as number) ^ (bytes[at + 2] as number)) |
+      ((cached[i + 3] as number) ^ (bytes[at + 3] as number));
     if (differing !== 0) return false;
   }
-  for (; i < length; i++) if (known[i] !== bytes[start + i]) return false;
+  for (; i < length; i++) if (cached[i] !== bytes[start + i]) return false;
   return true;
 }

@@ -3,14 +3,14 @@ import type { JsonMember, JsonNode } from './json.js';
 import { membersNamed } from './lookup.js';
 import type { Rope } from './rope.js';
 
-/** By member name: the new JSON text of its value, or undefined to remove the member. */
+/** New values by member name, as JSON text; undefined removes the member. */
 export type Edits = ReadonlyMap<string, Rope | string | undefined>;
 
 /**
- * Writes an object with some members replaced, removed or added. Every other byte stays as it is: the order,
- * duplicates, number tokens, escapes and the white space between members. A replaced member keeps its place; where
- * its name occurs more than once the last one is kept, which is the one that readers see. New members come last,
- * in the order of the map.
+ * Writes an object with some members replaced, removed or added. All other bytes stay as they are: order, duplicates,
+ * number tokens, escapes and the white space between members. A replaced member keeps its position; of several members
+ * of its name only the last is kept, which is the one that `JSON.parse` reads. New members are added at the end, in the
+ * order of the map.
  *
  * @param node the object in `bytes`, as scanned; undefined stands for `{}`
  */
@@ -62,7 +62,7 @@ function indexOfName(members: readonly JsonMember[], key: string, from: number):
   return -1;
 }
 
-/** Only white space stands between a member that is not the first and the comma before it. */
+/** The comma before a member that is not the first; only white space is between them. */
 function commaBefore(bytes: Buffer, keyStart: number): number {
   let pos = keyStart - 1;
   while (bytes[pos] !== COMMA) pos--;

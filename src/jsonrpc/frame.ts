@@ -2,21 +2,21 @@ import type { JsonNode } from './json.js';
 import { Rope } from './rope.js';
 
 /**
- * The raw JSON token of a request's id, `7` or `"a"`: it is echoed as it came, digits and escapes included, and
- * `1` and `"1"` stay apart as keys of a map.
+ * The raw JSON token of a request's id, `7` or `"a"`. It is sent back unchanged, digits and escapes included, and `1`
+ * and `"1"` are different keys of a map.
  */
 export type RequestId = string & { readonly __requestId: unique symbol };
 
 /**
- * Whether a peer means an id or a token that it was given, both as JSON texts: some write it anew (`"\u0041"` as `"A"`,
- * large integers rounded, `7` as `7.0`), and some turn a number into a string.
+ * Whether an id or a progress token that a peer sent back is the one that it was sent, both as JSON texts. Peers rewrite
+ * them (`"\u0041"` as `"A"`, large integers rounded, `7` as `7.0`), and some turn numbers into strings.
  */
-export function meansSame(given: string, returned: string): boolean {
-  return given === returned || String(JSON.parse(given)) === String(JSON.parse(returned));
+export function isSameId(sent: string, returned: string): boolean {
+  return sent === returned || String(JSON.parse(sent)) === String(JSON.parse(returned));
 }
 
 interface FrameBase {
-  /** The buffer that the nodes point into; it may hold more than this frame. */
+  /** The buffer that the nodes refer to; it may hold more than this frame. */
   readonly bytes: Buffer;
   readonly root: JsonNode;
 }
@@ -38,14 +38,14 @@ export interface NotificationFrame extends FrameBase {
 
 export interface ResultFrame extends FrameBase {
   readonly type: 'result';
-  /** Undefined only from `parseAnswer`. */
+  /** Undefined only in frames from `parseLenientFrame`. */
   readonly id: RequestId | undefined;
   readonly result: JsonNode;
 }
 
 export interface ErrorFrame extends FrameBase {
   readonly type: 'error';
-  /** Undefined if null or missing. */
+  /** Undefined where it is null or missing. */
   readonly id: RequestId | undefined;
   readonly error: JsonNode;
   readonly code: number;
@@ -63,10 +63,10 @@ export interface Batch {
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 
-/** The bytes are no JSON-RPC message. */
+/** The bytes are not a JSON-RPC message. */
 export class FrameError extends Error {
   readonly code: typeof PARSE_ERROR | typeof INVALID_REQUEST;
-  /** The sender's id, where it could be read in spite of the fault. */
+  /** The id of the invalid message, if it could be read. */
   readonly id: RequestId | undefined;
 
   constructor(code: typeof PARSE_ERROR | typeof INVALID_REQUEST, message: string, id?: RequestId) {
@@ -79,7 +79,7 @@ export class FrameError extends Error {
 
 /** @param params JSON text of an object */
 export function requestRope(id: RequestId | number, method: string, params: Rope | undefined): Rope {
-  const rope = opened(id).pushAscii(',"method":').pushString(method);
+  const rope = openMessage(id).pushAscii(',"method":').pushString(method);
   if (params !== undefined) rope.pushAscii(',"params":').push(params);
   return rope.pushAscii('}');
 }
@@ -93,16 +93,16 @@ export function notificationRope(method: string, params: Rope | undefined): Rope
 
 /** @param result JSON text */
 export function resultRope(id: RequestId | number, result: Rope): Rope {
-  return opened(id).pushAscii(',"result":').push(result).pushAscii('}');
+  return openMessage(id).pushAscii(',"result":').push(result).pushAscii('}');
 }
 
 /** @param error JSON text of the error object */
 export function errorObjectRope(id: RequestId | number, error: Rope): Rope {
-  return opened(id).pushAscii(',"error":').push(error).pushAscii('}');
+  return openMessage(id).pushAscii(',"error":').push(error).pushAscii('}');
 }
 
 /**
- * @param id undefined is written as null: the request's id could not be read
+ * @param id undefined is written as null, for a request whose id could not be read
  * @param data JSON text
  */
 export function errorRope(
@@ -111,13 +111,13 @@ export function errorRope(
   message: string,
   data?: Rope | string,
 ): Rope {
-  const rope = opened(id ?? ('null' as RequestId));
+  const rope = openMessage(id ?? ('null' as RequestId));
   rope.pushAscii(`,"error":{"code":${code},"message":`).pushString(message);
   if (data !== undefined) rope.pushAscii(',"data":').push(data);
   return rope.pushAscii('}}');
 }
 
-/** The beginning of a message with an id. */
-function opened(id: RequestId | number): Rope {
+/** The first members of a message with an id; the object stays open. */
+function openMessage(id: RequestId | number): Rope {
   return new Rope().pushAscii('{"jsonrpc":"2.0","id":').push(String(id));
 }

@@ -1,10 +1,9 @@
 /**
  * The grammar of RFC 8259 over bytes. Every function takes the position of the first byte of a construct and
  * returns the position after its last byte, or throws {@link JsonSyntaxError}. Nothing is decoded or copied.
- *
- * Bytes of 0x80 and above are accepted inside strings without a look at their encoding; callers that read from
- * a peer make the bytes valid UTF-8 first (see `utf8.ts`).
  */
+
+import { nextSpecial } from './string-scan.js';
 
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
@@ -25,12 +24,12 @@ const LOWER_N = 0x6e;
 const LOWER_T = 0x74;
 const LOWER_U = 0x75;
 
-/** Containers inside one another that are still accepted; the deepest is at this level. */
+/** The deepest level of objects and arrays that is accepted. */
 export const MAX_NESTING = 10_000;
 
 /** The text is not JSON, or is nested deeper than {@link MAX_NESTING}. */
 export class JsonSyntaxError extends Error {
-  /** Byte offset, in the buffer that was scanned, of the first byte that does not fit. */
+  /** Offset of the first unexpected byte in the scanned buffer. */
   readonly offset: number;
 
   constructor(expected: string, offset: number) {
@@ -50,22 +49,12 @@ export function skipSpace(bytes: Buffer, pos: number, end: number): number {
   return pos;
 }
 
-/** 1 for the bytes that a string cannot hold as they are: the quote, the backslash and the control characters. */
-const SPECIAL = new Uint8Array(256).fill(1, 0, 0x20);
-SPECIAL[QUOTE] = 1;
-SPECIAL[BACKSLASH] = 1;
-
-/** A run of plain bytes longer than this is searched a word at a time; below it, making the view costs more. */
-const LONG_RUN = 256;
-
 /** @param pos the opening quote */
 export function endOfString(bytes: Buffer, pos: number, end: number): number {
   if (pos >= end || bytes[pos] !== QUOTE) throw new JsonSyntaxError('a string', pos);
   pos++;
   for (;;) {
-    const limit = end - pos > LONG_RUN ? pos + LONG_RUN : end;
-    pos = nextSpecial(bytes, pos, limit);
-    if (pos === limit && pos < end) pos = nextSpecialByWords(bytes, pos, end);
+    pos = nextSpecial(bytes, pos, end);
     const byte = pos < end ? bytes[pos] : -1;
     if (byte === QUOTE) return pos + 1;
     if (byte === -1) throw new JsonSyntaxError('the end of a string', pos);
@@ -74,41 +63,7 @@ export function endOfString(bytes: Buffer, pos: number, end: number): number {
   }
 }
 
-/** Position of the first special byte in `[pos, end)`, or `end`. */
-function nextSpecial(bytes: Buffer, pos: number, end: number): number {
-  while (
-    pos + 3 < end &&
-    ((SPECIAL[bytes[pos] as number] as number) |
-      (SPECIAL[bytes[pos + 1] as number] as number) |
-      (SPECIAL[bytes[pos + 2] as number] as number) |
-      (SPECIAL[bytes[pos + 3] as number] as number)) ===
-      0
-  ) {
-    pos += 4;
-  }
-  while (pos < end && SPECIAL[bytes[pos] as number] === 0) pos++;
-  return pos;
-}
-
-/** The same, four bytes at a time: a large text is one long string, and this search is most of the scan. */
-function nextSpecialByWords(bytes: Buffer, pos: number, end: number): number {
-  const aligned = Math.min(end, pos + (-(bytes.byteOffset + pos) & 3));
-  pos = nextSpecial(bytes, pos, aligned);
-  if (pos < aligned) return pos;
-  const words = new Int32Array(bytes.buffer, bytes.byteOffset + pos, (end - pos) >> 2);
-  let at = 0;
-  for (; at < words.length; at++) {
-    const word = words[at] as number;
-    // The highest bit of a byte is set where it is below 0x20, or equal to a quote or a backslash. A borrow from the
-    // byte below can set it in vain, but only above a byte where it is set rightly.
-    const marks =
-      (word - 0x20202020) | ((word ^ 0x22222222) - 0x01010101) | ((word ^ 0x5c5c5c5c) - 0x01010101);
-    if ((marks & ~word & 0x80808080) !== 0) break;
-  }
-  return nextSpecial(bytes, pos + at * 4, end);
-}
-
-/** What may follow a backslash: 1 for a single character, 2 for `u`. */
+/** The byte after a backslash: 1 for an escape of one character, 2 for `u`, which has four digits. */
 const ESCAPES = new Uint8Array(256);
 for (const byte of Buffer.from('"\\/bfnrt')) ESCAPES[byte] = 1;
 ESCAPES[LOWER_U] = 2;
@@ -179,20 +134,20 @@ export function endOfScalar(bytes: Buffer, pos: number, end: number): number {
   }
 }
 
-/** Position of the value of a member whose key ends at `keyEnd`. */
+/** Position of a member's value; its name ends at `keyEnd`. */
 export function startOfMemberValue(bytes: Buffer, keyEnd: number, end: number): number {
   const colon = skipSpace(bytes, keyEnd, end);
   if (colon >= end || bytes[colon] !== COLON) throw new JsonSyntaxError('":"', colon);
   return skipSpace(bytes, colon + 1, end);
 }
 
-/** The closing bracket that each open container waits for. Scans are synchronous, so that one stack serves all. */
+/** The closing bracket of each open container. Scans are synchronous, so all of them share one stack. */
 const closers = new Uint8Array(MAX_NESTING + 1);
 
 /**
- * Any value, without recursion.
+ * Scans any value, without recursion.
  *
- * @param level the nesting level that the value has if it is a container; 1 for the root
+ * @param level the nesting level of the value; 1 for the root
  */
 export function endOfValue(bytes: Buffer, pos: number, end: number, level: number): number {
   const outside = level - 1;

@@ -11,5 +11,6 @@ export {
 export * from './lookup.js';
 export * from './parse.js';
 export * from './rope.js';
-export * from './sse.js';
+export * from './sse-decoder.js';
+export * from './sse-encoder.js';
 export * from './utf8.js';

@@ -17,17 +17,17 @@ export { JsonSyntaxError } from './grammar.js';
 
 export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null';
 
-/** A value in a buffer of JSON text: bytes `[start, end)`, without white space around it. */
+/** A value in a buffer of JSON text: the bytes `[start, end)`, without white space around them. */
 export interface JsonNode {
   readonly kind: JsonKind;
   readonly start: number;
   readonly end: number;
-  /** The members of an object, if the scan recorded them; ask `membersOf` for them in any case. */
+  /** The members of an object if the scan recorded them; `membersOf` returns them in any case. */
   readonly members: readonly JsonMember[] | undefined;
 }
 
 export interface JsonMember {
-  /** The decoded name; {@link isNamed} is the faster question. */
+  /** The decoded name; {@link isNamed} is faster for a comparison. */
   readonly key: string;
   isNamed(key: string): boolean;
   /** Position of the opening quote of the name. */
@@ -35,28 +35,29 @@ export interface JsonMember {
   readonly value: JsonNode;
 }
 
-/** Objects deeper than this are never recorded, whatever the caller asks for: recording is recursive. */
+/** Limit of the levels that are recorded: recording is recursive. */
 const MAX_RECORDED_LEVELS = 64;
 
 /**
- * Members recorded at one level. An object that does not fit stays unrecorded and is searched when asked, so that
- * a peer cannot turn 64 MiB of `"a":1,` into gigabytes of nodes.
+ * Limit of the members that are recorded at one level. A larger object is searched at each lookup instead, so that a
+ * peer cannot turn 64 MiB of `"a":1,` into gigabytes of nodes.
  */
 const MAX_RECORDED_MEMBERS = 4096;
 
-/** What is left of {@link MAX_RECORDED_MEMBERS}, by level. Scans are synchronous, so that one list serves all. */
-const room = new Int32Array(MAX_RECORDED_LEVELS + 1);
+/** Members that may still be recorded, by level. Scans are synchronous, so all of them share one list. */
+const unused = new Int32Array(MAX_RECORDED_LEVELS + 1);
 
 /**
- * Checks that `[start, end)` is one JSON text (RFC 8259, all of it) in a single pass, and records the members of
- * the objects of the first `depth` levels; the root object is level 1, objects inside arrays are not recorded.
- * A leading UTF-8 byte order mark is skipped (RFC 8259, section 8.1). The bytes should be valid UTF-8.
+ * Checks in one pass that `[start, end)` is one JSON text (RFC 8259), and records the members of the objects of the
+ * first `depth` levels; the root object is level 1, and objects inside arrays are not recorded. A leading UTF-8 byte
+ * order mark is skipped (RFC 8259, section 8.1). Bytes of 0x80 and above are accepted inside strings without a check of
+ * their encoding; bytes of a peer go through `toValidUtf8` first.
  *
  * @throws JsonSyntaxError if the text is not JSON or is nested more than 10,000 levels deep
  */
 export function scanJson(bytes: Buffer, depth: number, start = 0, end = bytes.length): JsonNode {
   const levels = Math.min(depth, MAX_RECORDED_LEVELS);
-  for (let level = 1; level <= levels; level++) room[level] = MAX_RECORDED_MEMBERS;
+  for (let level = 1; level <= levels; level++) unused[level] = MAX_RECORDED_MEMBERS;
   if (end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf)
     start += 3;
   const root = scanValue(bytes, skipSpace(bytes, start, end), end, 1, levels);
@@ -75,7 +76,7 @@ function scanValue(bytes: Buffer, pos: number, end: number, level: number, level
 
 function scanObject(bytes: Buffer, start: number, end: number, level: number, levels: number): JsonNode {
   let members: JsonMember[] | undefined = [];
-  let left = room[level] as number;
+  let left = unused[level] as number;
   let pos = skipSpace(bytes, start + 1, end);
   if (pos < end && bytes[pos] === CLOSE_BRACE) return { kind: 'object', start, end: pos + 1, members };
   for (;;) {
@@ -96,7 +97,7 @@ function scanObject(bytes: Buffer, start: number, end: number, level: number, le
     if (byte !== COMMA) throw new JsonSyntaxError('"," or "}"', pos);
     pos = skipSpace(bytes, pos + 1, end);
   }
-  if (members !== undefined) room[level] = left;
+  if (members !== undefined) unused[level] = left;
   return { kind: 'object', start, end: pos + 1, members };
 }
 
@@ -112,7 +113,7 @@ export function nodeAt(bytes: Buffer, start: number, end: number): JsonNode {
   return { kind: KINDS[bytes[start] as number] as JsonKind, start, end, members: undefined };
 }
 
-/** Most members are only passed by, so that the name is decoded when it is asked for. */
+/** A recorded member. Its name is decoded on first use: most names are never read. */
 export class Member implements JsonMember {
   readonly keyStart: number;
   readonly value: JsonNode;

@@ -2,14 +2,14 @@ import { ByteTable } from './byte-table.js';
 import { BACKSLASH } from './grammar.js';
 
 /**
- * Member names and other short strings, decoded once. A call into the runtime for each would cost more than the scan
- * itself, and the same few come with every message. Those that MCP defines keep their slots.
+ * Caches decoded member names and other short strings: decoding each would cost more than the scan itself, and the same
+ * few are in every message. Names and methods that MCP defines are pinned.
  */
 
 const LONGEST = 64;
 const table = new ByteTable<string>(2048);
 
-/** The string written at `[start, end)`, the quotes excluded, which the scan has accepted. */
+/** The decoded string at `[start, end)`, without its quotes; the bytes have been scanned. */
 export function keyAt(bytes: Buffer, start: number, end: number): string {
   if (end - start > LONGEST || end === start) return decode(bytes, start, end);
   let text = table.get(bytes, start, end);
@@ -20,10 +20,7 @@ export function keyAt(bytes: Buffer, start: number, end: number): string {
   return text;
 }
 
-/**
- * Whether the string written at `[start, end)` is `key`. Decodes it only when an escape or a character beyond ASCII
- * leaves no other way to tell.
- */
+/** Whether the string at `[start, end)` is `key`. Decodes it only if it holds an escape or a character beyond ASCII. */
 export function keyIs(bytes: Buffer, start: number, end: number, key: string): boolean {
   for (let i = start; i < end; i++) {
     const byte = bytes[i] as number;
@@ -33,7 +30,7 @@ export function keyIs(bytes: Buffer, start: number, end: number, key: string): b
   return end - start === key.length;
 }
 
-/** A quick look that mostly says no: a string is never shorter in UTF-8 than in UTF-16. */
+/** A cheap check before decoding; mostly false. A string has at least as many bytes in UTF-8 as units in UTF-16. */
 export function couldBe(bytes: Buffer, start: number, end: number, key: string): boolean {
   if (end - start < key.length) return false;
   const first = bytes[start] as number;
@@ -148,5 +145,5 @@ const WELL_KNOWN = [
 
 for (const text of WELL_KNOWN) {
   const bytes = Buffer.from(text);
-  table.set(bytes, 0, bytes.length, text, true);
+  table.pin(bytes, text);
 }

@@ -11,11 +11,11 @@ import { type JsonMember, type JsonNode, Member, nodeAt } from './json.js';
 import { keyAt, keyIs } from './keys.js';
 
 /**
- * What a scanned buffer says. All of it takes the text for valid: a node comes from `scanJson` or from one of these
- * functions, together with the buffer that it points into.
+ * Lookups in a scanned buffer. All functions take the text for valid JSON: a node is from `scanJson` or from one of these
+ * functions, and comes with the buffer that it refers to.
  */
 
-/** The members of an object in their order, duplicates included; none for any other kind. */
+/** The members of an object in order, duplicates included; empty for any other kind. */
 export function membersOf(bytes: Buffer, node: JsonNode): readonly JsonMember[] {
   if (node.members !== undefined) return node.members;
   const members: JsonMember[] = [];
@@ -23,7 +23,7 @@ export function membersOf(bytes: Buffer, node: JsonNode): readonly JsonMember[] 
   return members;
 }
 
-/** Those members whose names are among `keys`, in their order, duplicates included. */
+/** The members whose names are among `keys`, in order, duplicates included. */
 export function membersNamed(bytes: Buffer, node: JsonNode, keys: Iterable<string>): readonly JsonMember[] {
   const names = [...keys];
   const found: JsonMember[] = [];
@@ -40,8 +40,8 @@ export function membersNamed(bytes: Buffer, node: JsonNode, keys: Iterable<strin
 }
 
 /**
- * The value of the last member with that name, as `JSON.parse` would have it; also finds names written with
- * escapes. Undefined if there is none or the node is no object.
+ * The value of the last member of that name, as in `JSON.parse`; names written with escapes are found too. Undefined if
+ * there is none or the node is not an object.
  */
 export function getMember(bytes: Buffer, node: JsonNode, key: string): JsonNode | undefined {
   const members = node.members;
@@ -59,12 +59,12 @@ export function getMember(bytes: Buffer, node: JsonNode, key: string): JsonNode 
   return found;
 }
 
-/** The elements of an array; none for any other kind. One node per element: see {@link eachElement}. */
+/** The elements of an array; empty for any other kind. For arrays of any length see {@link eachElement}. */
 export function elementsOf(bytes: Buffer, node: JsonNode): readonly JsonNode[] {
   return [...eachElement(bytes, node)];
 }
 
-/** The elements of an array one by one, so that an array of millions need not be held as nodes. */
+/** Yields the elements of an array one by one, so that millions of them are not held as nodes at once. */
 export function* eachElement(bytes: Buffer, node: JsonNode): Generator<JsonNode, void, undefined> {
   if (node.kind !== 'array') return;
   let pos = skipSpace(bytes, node.start + 1, node.end);
@@ -81,18 +81,18 @@ export function textOf(bytes: Buffer, node: JsonNode): string {
   return bytes.toString('utf8', node.start, node.end);
 }
 
-/** The value as `JSON.parse` has it. */
-// biome-ignore lint/suspicious/noShadowRestrictedNames: nobody calls the global one without an object
+/** The value, parsed by `JSON.parse`. */
+// biome-ignore lint/suspicious/noShadowRestrictedNames: the global function is of no use without an object
 export function valueOf(bytes: Buffer, node: JsonNode): unknown {
   return JSON.parse(textOf(bytes, node));
 }
 
-/** The decoded string; undefined if there is no node or it is no string. */
+/** The decoded string; undefined for no node and for any other kind. */
 export function stringOf(bytes: Buffer, node: JsonNode | undefined): string | undefined {
   return node?.kind === 'string' ? keyAt(bytes, node.start + 1, node.end - 1) : undefined;
 }
 
-/** Walks the members of an object that is known to be valid JSON, without a node for each. */
+/** Iterates over the members of a scanned object without making a node for each. */
 class MemberCursor {
   readonly #bytes: Buffer;
   readonly #end: number;
@@ -108,7 +108,7 @@ class MemberCursor {
   }
 
   next(): boolean {
-    // The byte before the next member is the opening brace or a comma; after the last one it is the closing brace.
+    // Before a member is the opening brace or a comma; after the last one is the closing brace.
     const before = skipSpace(this.#bytes, this.#valueEnd, this.#end);
     if (before >= this.#end - 1) return false;
     const pos = skipSpace(this.#bytes, before + 1, this.#end);

@@ -1,11 +1,11 @@
 /**
- * JSON text put together from slices of what came in and strings of what the gateway adds. A small text is gathered in
- * a string that has one character for each byte of its UTF-8: of all ways to put a message together this costs the
- * least, and HTTP writes such a string together with the headers. Large slices are not copied until
- * {@link Rope.toBuffer}; they keep the buffer that they point into alive.
+ * JSON text built from slices of received buffers and strings of the gateway's own. A small text is joined in a string
+ * with one character for each byte of its UTF-8 (`latin1`): this is the cheapest way to build a message, and Node writes
+ * such a string together with the HTTP headers. Large slices are not copied before {@link Rope.toBuffer}; they keep
+ * their buffer in memory.
  */
 
-/** Part of a buffer, shared between ropes. */
+/** A part of a buffer, which several ropes may share. */
 class Slice {
   readonly bytes: Buffer;
   readonly start: number;
@@ -18,53 +18,54 @@ class Slice {
   }
 }
 
-/** Slices up to this size are gathered, in ropes up to that size. */
-const GATHERED_SLICE = 4 * 1024;
-const GATHERED_TEXT = 64 * 1024;
+/** Largest slice in bytes that is copied into the string. */
+const JOINED_SLICE = 4 * 1024;
+/** Largest rope in bytes to which slices are still copied. */
+const JOINED_TEXT = 64 * 1024;
 
-/** Up to this many characters a loop here is faster than a call into the runtime. */
+/** Up to this length a loop over the characters is faster than a native call. */
 const SHORT = 48;
 
 /** One-character strings by code. */
 const CHARACTERS = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code));
 
-const NOTHING: Buffer = Buffer.alloc(0);
+const EMPTY: Buffer = Buffer.alloc(0);
 
 export class Rope {
-  /** What comes first, if anything is too large to be gathered: slices, and texts between them. */
+  /** The first part, once the rope holds a large slice: slices, and the texts between them. */
   #parts: (string | Slice)[] | undefined;
-  /** Comes next: one character for each byte. */
+  /** The text after `#parts`, one character for each byte. */
   #text = '';
-  /** Comes last: a slice that may still grow, since what follows it in its buffer is often pushed next. */
-  #bytes: Buffer = NOTHING;
+  /** The slice at the end. It may still grow: the bytes that follow it in its buffer are often pushed next. */
+  #bytes: Buffer = EMPTY;
   #start = 0;
   #end = 0;
   #byteLength = 0;
 
-  /** Length of the whole in bytes of UTF-8. */
+  /** Length in bytes of UTF-8. */
   get byteLength(): number {
     return this.#byteLength;
   }
 
-  /** The whole in order; large slices are not copied. */
-  get pieces(): readonly Buffer[] {
-    const pieces: Buffer[] = (this.#parts ?? []).map((part) =>
+  /** The content as buffers, in order; large slices are not copied. */
+  get chunks(): readonly Buffer[] {
+    const chunks: Buffer[] = (this.#parts ?? []).map((part) =>
       typeof part === 'string' ? Buffer.from(part, 'latin1') : viewOf(part),
     );
-    if (this.#text !== '') pieces.push(Buffer.from(this.#text, 'latin1'));
-    if (this.#end > this.#start) pieces.push(this.#view());
-    return pieces;
+    if (this.#text !== '') chunks.push(Buffer.from(this.#text, 'latin1'));
+    if (this.#end > this.#start) chunks.push(this.#view());
+    return chunks;
   }
 
-  /** Appends a text of ASCII characters alone, such as a literal, which are not looked at one by one. */
+  /** Appends a text that the caller knows to be ASCII, such as a literal; it is not checked. */
   pushAscii(text: string): this {
     return this.#pushText(text);
   }
 
-  /** Appends a piece; of a rope, what it holds now. */
-  push(piece: Buffer | string | Rope): this {
-    if (typeof piece === 'string') return this.#pushText(isAscii(piece) ? piece : bytewise(piece));
-    return piece instanceof Rope ? this.#pushRope(piece) : this.pushSlice(piece, 0, piece.length);
+  /** Appends a text, a buffer, or the present content of a rope. */
+  push(part: Buffer | string | Rope): this {
+    if (typeof part === 'string') return this.#pushText(isAscii(part) ? part : latin1Of(part));
+    return part instanceof Rope ? this.#pushRope(part) : this.pushSlice(part, 0, part.length);
   }
 
   /** Appends the JSON text of a string. */
@@ -85,16 +86,13 @@ export class Rope {
     return this;
   }
 
-  /**
-   * The whole as one buffer: the piece itself if the rope is a single slice, else a copy, made once and then kept
-   * in place of the pieces.
-   */
+  /** The content as one buffer: the slice itself if the rope is a single slice, else a copy, which the rope then holds. */
   toBuffer(): Buffer {
     if (this.#parts === undefined && this.#text === '') return this.#view();
     const whole =
       this.#parts === undefined
         ? Buffer.from(this.toLatin1(), 'latin1')
-        : Buffer.concat(this.pieces, this.#byteLength);
+        : Buffer.concat(this.chunks, this.#byteLength);
     this.#parts = undefined;
     this.#text = '';
     this.#bytes = whole;
@@ -103,7 +101,7 @@ export class Rope {
     return whole;
   }
 
-  /** The whole as a string of one character for each byte, for writers that take the encoding `latin1`. */
+  /** The content as a string with one character for each byte, to be written with the encoding `latin1`. */
   toLatin1(): string {
     if (this.#parts !== undefined) return this.toBuffer().toString('latin1');
     if (this.#text === '') return this.#bytes.toString('latin1', this.#start, this.#end);
@@ -126,7 +124,7 @@ export class Rope {
   }
 
   #pushRope(other: Rope): this {
-    // Read before anything is written: a rope may be pushed onto itself.
+    // Read first: a rope may be pushed onto itself.
     const text = other.#text;
     const bytes = other.#bytes;
     const start = other.#start;
@@ -141,13 +139,13 @@ export class Rope {
     return this.pushSlice(bytes, start, end);
   }
 
-  /** Puts the slice that was last behind it all: into the text if it is small, else as a part of its own. */
+  /** Ends the slice at the end: a small one is copied into the text, a large one becomes a part. */
   #closeSlice(): void {
     const length = this.#end - this.#start;
     if (length === 0) return;
-    // What is left behind the last edit is mostly the closing brace, which is not worth a call into the runtime.
+    // Mostly the closing brace after the last edit, which is not worth a native call.
     if (length === 1) this.#text += CHARACTERS[this.#bytes[this.#start] as number];
-    else if (length <= GATHERED_SLICE && this.#byteLength <= GATHERED_TEXT) {
+    else if (length <= JOINED_SLICE && this.#byteLength <= JOINED_TEXT) {
       this.#text += this.#bytes.toString('latin1', this.#start, this.#end);
     } else {
       this.#parts ??= [];
@@ -159,7 +157,7 @@ export class Rope {
   }
 
   #forgetSlice(): void {
-    this.#bytes = NOTHING;
+    this.#bytes = EMPTY;
     this.#start = 0;
     this.#end = 0;
   }
@@ -174,7 +172,7 @@ export function quoted(value: string): string {
   return isPlain(value) ? `"${value}"` : JSON.stringify(value);
 }
 
-/** Whether the string's JSON text is just the string in quotes. Names are; JSON.stringify costs more than the look. */
+/** Whether the JSON text of a string is the string in quotes, as for most names; JSON.stringify costs more than this. */
 function isPlain(value: string): boolean {
   if (value.length > SHORT) return false;
   for (let i = 0; i < value.length; i++) {
@@ -190,8 +188,8 @@ function isAscii(text: string): boolean {
   return true;
 }
 
-/** The UTF-8 of a string as one character for each byte. */
-function bytewise(text: string): string {
+/** The UTF-8 of a string, with one character for each byte. */
+function latin1Of(text: string): string {
   return Buffer.from(text).toString('latin1');
 }
 

@@ -4,9 +4,9 @@ import {
   type ErrorFrame,
   type Frame,
   FrameError,
-  meansSame,
+  isSameId,
   type NotificationFrame,
-  parseAnswers,
+  parseLenientFrames,
   type RequestFrame,
   type ResultFrame,
   type Rope,
@@ -148,7 +148,7 @@ export class RpcCall implements AnswerSink, Ticking {
     if (replaced) this.#quirk('sends bytes that are no UTF-8');
     let frames: Frame[];
     try {
-      frames = parseAnswers(bytes);
+      frames = parseLenientFrames(bytes);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       // A refusal in JSON of the server's own kind has words that tell what it means.
@@ -190,7 +190,7 @@ export class RpcCall implements AnswerSink, Ticking {
   /** Servers write many a refusal by hand, as JSON-RPC under the type of a page, or under none. */
   #takeRefusal(text: string): void {
     try {
-      for (const frame of parseAnswers(Buffer.from(text))) this.#take(frame);
+      for (const frame of parseLenientFrames(Buffer.from(text))) this.#take(frame);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
     }
@@ -247,7 +247,7 @@ export class RpcCall implements AnswerSink, Ticking {
     const { id } = frame;
     return (
       id === undefined ||
-      (this.#id !== NO_ID && meansSame(this.#id, id)) ||
+      (this.#id !== NO_ID && isSameId(this.#id, id)) ||
       (frame.type === 'error' && (this.#status >= 400 || id === '"server-error"'))
     );
   }

@@ -67,7 +67,7 @@ export class StreamableHttpTransport implements Transport, HttpTarget {
     let all = withFixed(headers, this.#headers);
     if (large) all = all.concat('content-length', String(body.byteLength));
     if (this.#streamFirst) all = streamFirst(all);
-    const outgoing = body === undefined ? null : large ? body.pieces : body.toBuffer();
+    const outgoing = body === undefined ? null : large ? body.chunks : body.toBuffer();
     const upstreamRequest = new HttpUpstreamRequest(this, method, all, outgoing, sink);
     upstreamRequest.start();
     return upstreamRequest;

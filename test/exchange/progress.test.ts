@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Exchange } from '../../src/exchange/exchange.js';
 import { progressTokenOf, serverMessageFor } from '../../src/exchange/progress.js';
-import { type NotificationFrame, parseAnswers } from '../../src/jsonrpc/index.js';
+import { type NotificationFrame, parseLenientFrames } from '../../src/jsonrpc/index.js';
 
 const notification = (text: string): NotificationFrame => {
-  const [frame] = parseAnswers(Buffer.from(text)).filter(({ type }) => type === 'notification');
+  const [frame] = parseLenientFrames(Buffer.from(text)).filter(({ type }) => type === 'notification');
   return frame as NotificationFrame;
 };
 const progress = (token: string) =>

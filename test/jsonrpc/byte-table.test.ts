@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteTable } from '../../src/jsonrpc/index.js';
 
-describe('what a text means, by its bytes', () => {
-  test('is what was said last of the same bytes, or nothing', () => {
+describe('ByteTable', () => {
+  test('returns the value set last for the same bytes, or nothing', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { minLength: 1, maxLength: 60 }), (texts) => {
         const table = new ByteTable<string>(16);
@@ -16,7 +16,7 @@ describe('what a text means, by its bytes', () => {
     );
   });
 
-  test('is found wherever the bytes stand, and for all of them only', () => {
+  test('finds equal bytes at any offset, and no part of them', () => {
     const table = new ByteTable<number>(64);
     const bytes = Buffer.from('..abcdefghijklmnopqrstuvwxyz..');
     table.set(bytes, 2, 28, 1);
@@ -25,7 +25,7 @@ describe('what a text means, by its bytes', () => {
     expect(table.get(Buffer.from('abcdefghijklmnopqrsTuvwxyz'), 0, 26)).toBeUndefined();
   });
 
-  test('does not change with the bytes that it was read from', () => {
+  test('copies the bytes of the key', () => {
     const table = new ByteTable<number>(64);
     const bytes = Buffer.from('abc');
     table.set(bytes, 0, 3, 1);
@@ -34,9 +34,9 @@ describe('what a text means, by its bytes', () => {
     expect(table.get(bytes, 0, 3)).toBeUndefined();
   });
 
-  test('stays where it is pinned, whatever else would have its slot', () => {
+  test('keeps a pinned value when another text has the same slot', () => {
     const table = new ByteTable<string>(1);
-    table.set(Buffer.from('pinned'), 0, 6, 'pinned', true);
+    table.pin(Buffer.from('pinned'), 'pinned');
     table.set(Buffer.from('other'), 0, 5, 'other');
     expect(table.get(Buffer.from('pinned'), 0, 6)).toBe('pinned');
     expect(table.get(Buffer.from('other'), 0, 5)).toBeUndefined();

@@ -72,7 +72,7 @@ describe('writeObject', () => {
     expect(edited(text, new Map(table), 0)).toBe(expected);
   });
 
-  it('makes an object from nothing', () => {
+  it('writes a new object without a node', () => {
     expect(
       edited(
         undefined,
@@ -86,7 +86,7 @@ describe('writeObject', () => {
     expect(edited(undefined, new Map())).toBe('{}');
   });
 
-  it('is the raw slice, uncopied, where nothing changes', () => {
+  it('is the slice itself, uncopied, where nothing changes', () => {
     const bytes = Buffer.from('[{ "a" : 1 }]');
     const out = new Rope();
     writeObject(
@@ -95,17 +95,17 @@ describe('writeObject', () => {
       { kind: 'object', start: 1, end: 12, members: undefined },
       new Map([['b', undefined]]),
     );
-    expect(out.pieces).toHaveLength(1);
-    expect((out.pieces[0] as Buffer).buffer).toBe(bytes.buffer);
+    expect(out.chunks).toHaveLength(1);
+    expect((out.chunks[0] as Buffer).buffer).toBe(bytes.buffer);
     expect(out.toBuffer().toString()).toBe('{ "a" : 1 }');
   });
 
-  it('takes ropes as values', () => {
+  it('accepts ropes as values', () => {
     const value = new Rope().push('[').push('1').push(']');
     expect(edited('{"a":0,"b":2}', new Map([['a', value]]))).toBe('{"a":[1],"b":2}');
   });
 
-  it('leaves untouched members byte for byte and in order, for any object and edits', () => {
+  it('keeps other members byte for byte and in order, for any object and edits', () => {
     const edit = fc.tuple(
       fc.nat(9),
       fc.constantFrom('a', 'b', '__proto__', 'new', ''),

@@ -9,10 +9,10 @@ import {
   type JsonNode,
   MAX_BATCH_ITEMS,
   notificationRope,
-  parseAnswer,
-  parseAnswers,
   parseBody,
   parseFrame,
+  parseLenientFrame,
+  parseLenientFrames,
   type RequestId,
   Rope,
   requestRope,
@@ -22,7 +22,7 @@ import {
 import { objectText, space, stringText, valueText } from './json-text.js';
 
 const frame = (text: string) => parseFrame(Buffer.from(text));
-const answer = (text: string) => parseAnswer(Buffer.from(text));
+const lenient = (text: string) => parseLenientFrame(Buffer.from(text));
 
 function refusal(run: () => unknown): FrameError {
   try {
@@ -31,7 +31,7 @@ function refusal(run: () => unknown): FrameError {
     assert(error instanceof FrameError, String(error));
     return error;
   }
-  throw new Error('nothing was thrown');
+  throw new Error('expected a FrameError');
 }
 
 const textIn = (read: Frame, node: JsonNode | undefined) => node && textOf(read.bytes, node);
@@ -55,7 +55,7 @@ describe('parseFrame', () => {
     expect([read.id, textIn(read, read.result)]).toEqual(['"a"', 'null']);
   });
 
-  it('reads an error, also one without an id', () => {
+  it('reads an error with and without an id', () => {
     const read = frame('{"jsonrpc":"2.0","id":null,"error":{"code":-31999,"message":"m","data":{"k":1E2}}}');
     assert(read.type === 'error');
     expect([read.id, read.code, read.message, textIn(read, read.data)]).toEqual([
@@ -132,7 +132,7 @@ describe('parseBody', () => {
     });
   });
 
-  it('reads a batch, in which a faulty member stands for itself', () => {
+  it('keeps an invalid message of a batch as its error', () => {
     const batch = parseBody(
       Buffer.from(
         '[ {"jsonrpc":"2.0","id":1,"method":"m"}, 1, {"jsonrpc":"2.0","id":"x"}, {"jsonrpc":"2.0","method":"n"} ]',
@@ -155,7 +155,7 @@ describe('parseBody', () => {
   });
 });
 
-describe('parseAnswer', () => {
+describe('parseLenientFrame', () => {
   it.each([
     [
       '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"m"}}',
@@ -175,8 +175,8 @@ describe('parseAnswer', () => {
     ['{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"m"}}', { type: 'error', code: 1 }],
     ['{"jsonrpc":"2.0","id":{},"result":{}}', { type: 'result', id: undefined }],
     ['{"jsonrpc":"2.0","id":1,"method":"m"}', { type: 'request', id: '1' }],
-  ])('takes %s', (text, expected) => {
-    expect(answer(text)).toMatchObject(expected);
+  ])('accepts %s', (text, expected) => {
+    expect(lenient(text)).toMatchObject(expected);
   });
 
   it.each([
@@ -187,16 +187,16 @@ describe('parseAnswer', () => {
     '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}',
     '{"jsonrpc":"2.0","id":1,"result":{},"result":{}}',
   ])('refuses %s', (text) => {
-    refusal(() => answer(text));
+    refusal(() => lenient(text));
   });
 
-  it('takes an array of answers apart and passes over faulty ones', () => {
+  it('reads the messages of an array and skips invalid ones', () => {
     const two =
       '[{"jsonrpc":"2.0","id":1,"result":{}}, 5, {"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}]';
-    expect(parseAnswers(Buffer.from(two)).map((read) => read.type)).toEqual(['result', 'error']);
-    expect(parseAnswers(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}'))).toHaveLength(1);
-    expect(refusal(() => parseAnswers(Buffer.from('[5]'))).code).toBe(-32600);
-    expect(refusal(() => parseAnswers(Buffer.from('[]'))).code).toBe(-32600);
+    expect(parseLenientFrames(Buffer.from(two)).map((read) => read.type)).toEqual(['result', 'error']);
+    expect(parseLenientFrames(Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}'))).toHaveLength(1);
+    expect(refusal(() => parseLenientFrames(Buffer.from('[5]'))).code).toBe(-32600);
+    expect(refusal(() => parseLenientFrames(Buffer.from('[]'))).code).toBe(-32600);
   });
 });
 
@@ -224,7 +224,7 @@ describe('building frames', () => {
     );
   });
 
-  it('renews the envelope and leaves params and result byte for byte', () => {
+  it('rewrites the envelope and keeps params and result byte for byte', () => {
     const id = fc.oneof(fc.bigInt().map(String), stringText);
     const payload = fc.oneof(
       fc.tuple(

@@ -16,7 +16,7 @@ function decoderInto(log: unknown[], maxEventBytes = 1 << 20): SseDecoder {
   });
 }
 
-/** Everything that the stream makes known, cut after each `size` bytes. */
+/** All calls of the handlers for the stream, in chunks of `size` bytes. */
 function decode(stream: string, size = Number.MAX_SAFE_INTEGER): unknown[] {
   const log: unknown[] = [];
   const decoder = decoderInto(log);
@@ -75,7 +75,7 @@ describe('SseDecoder', () => {
     expect(log).toEqual([message('a'), message('b')]);
   });
 
-  it('knows the id to resume after once the event has come whole', () => {
+  it('sets lastEventId once the event is complete', () => {
     const decoder = decoderInto([]);
     decoder.push(Buffer.from('id: 1\ndata: a\n\nid: 2\ndata: b\n'));
     expect(decoder.lastEventId).toBe('1');
@@ -198,7 +198,7 @@ describe('sseEvent', () => {
     );
   });
 
-  it('makes spaces of the line ends between tokens, and leaves the frame itself as it was', () => {
+  it('writes line ends between tokens as spaces, and does not change the frame', () => {
     for (const length of [1, 100_000]) {
       const source = Buffer.from(`{\r\n  "a": "${'x'.repeat(length)}"\n}`);
       const before = source.toString();
@@ -212,7 +212,7 @@ describe('sseEvent', () => {
     }
   });
 
-  it('is read back as it was written', () => {
+  it('is decoded to what was written', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(valueText, space)), stringText, (values, id) => {
         const frames = values.map(([value, gap]) => gap + value);

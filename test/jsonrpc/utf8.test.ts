@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { toValidUtf8 } from '../../src/jsonrpc/index.js';
 
 describe('toValidUtf8', () => {
-  it('gives back the very bytes that are valid, a byte order mark included', () => {
+  it('returns valid bytes themselves, a byte order mark included', () => {
     const bytes = Buffer.from('\ufeff{"é":"😀"}');
     expect(toValidUtf8(bytes)).toEqual({ bytes, replaced: false });
     expect(toValidUtf8(bytes).bytes).toBe(bytes);

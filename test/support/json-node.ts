@@ -4,7 +4,7 @@ import {
   type ErrorFrame,
   getMember,
   type JsonNode,
-  parseAnswer,
+  parseLenientFrame,
   Rope,
   scanJson,
   writeObject,
@@ -46,7 +46,7 @@ export function written({ bytes, node, edits }: ResultOutcome): string {
 
 /** The frame of an error whose object is `text`. */
 export function errorFrame(text: string): ErrorFrame {
-  const frame = parseAnswer(Buffer.from(`{"jsonrpc":"2.0","id":1,"error":${text}}`));
+  const frame = parseLenientFrame(Buffer.from(`{"jsonrpc":"2.0","id":1,"error":${text}}`));
   if (frame.type !== 'error') throw new TypeError(`not an error: ${text}`);
   return frame;
 }

@@ -1,4 +1,4 @@
-import { FrameError, parseAnswer, type Rope } from '../../jsonrpc/index.js';
+import { FrameError, parseLenientFrame, type Rope } from '../../jsonrpc/index.js';
 import type { Backpressure } from '../backpressure.js';
 import type { TransportError } from '../errors.js';
 import type { ResponseHeaders } from '../response-headers.js';
@@ -162,7 +162,7 @@ function speaksAgainst(why: NoStream): boolean {
 function isMessage(bytes: Buffer | undefined): boolean {
   if (bytes === undefined) return false;
   try {
-    parseAnswer(bytes);
+    parseLenientFrame(bytes);
     return true;
   } catch (error) {
     if (error instanceof FrameError) return false;

@@ -1,4 +1,4 @@
-import { type Frame, getMember, meansSame, type RequestId, textOf } from '../../jsonrpc/index.js';
+import { type Frame, getMember, isSameId, type RequestId, textOf } from '../../jsonrpc/index.js';
 import type { TransportError } from '../errors.js';
 import type { Receiver, StreamCall } from './posted-request.js';
 
@@ -52,7 +52,7 @@ export class Calls {
     }
     const exact = this.#byId.get(id);
     if (exact !== undefined) return exact;
-    for (const [given, call] of this.#byId) if (meansSame(given, id)) return call;
+    for (const [given, call] of this.#byId) if (isSameId(given, id)) return call;
     return undefined;
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import {
   type Frame,
   FrameError,
-  parseAnswers,
+  parseLenientFrames,
   type RequestId,
   Rope,
   resultRope,
@@ -162,7 +162,7 @@ export class HttpSseSession implements StreamListener, CallOwner, ReadableSessio
 
   onBody(raw: Buffer): void {
     try {
-      for (const frame of parseAnswers(toValidUtf8(raw).bytes)) this.onFrame(frame);
+      for (const frame of parseLenientFrames(toValidUtf8(raw).bytes)) this.onFrame(frame);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
     }

@@ -1,4 +1,4 @@
-import { type Frame, FrameError, parseAnswers, toValidUtf8 } from '../../jsonrpc/index.js';
+import { type Frame, FrameError, parseLenientFrames, toValidUtf8 } from '../../jsonrpc/index.js';
 import type { Backpressure } from '../backpressure.js';
 import { TransportError } from '../errors.js';
 import { HttpUpstreamRequest } from '../http-request.js';
@@ -106,7 +106,7 @@ export class SseStream implements AnswerSink {
     if (replaced) this.#listener.onQuirk('sends bytes that are no UTF-8');
     let frames: Frame[];
     try {
-      frames = parseAnswers(bytes);
+      frames = parseLenientFrames(bytes);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       this.#listener.onQuirk(`sends what is no JSON-RPC message: ${error.message}`);

@@ -188,7 +188,7 @@ export class Child {
       if (next === undefined) return;
       const { body, onWritten } = next;
       stdin.cork();
-      for (const piece of body.pieces) stdin.write(piece);
+      for (const chunk of body.chunks) stdin.write(chunk);
       this.#blocked = !stdin.write('\n', (error) => {
         if (error) next.failed = true;
         else onWritten?.();

@@ -3,7 +3,7 @@ import {
   errorRope,
   type Frame,
   FrameError,
-  parseAnswers,
+  parseLenientFrames,
   type RequestFrame,
   type RequestId,
   type ResultFrame,
@@ -262,7 +262,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   #read(line: Buffer): Frame[] | undefined {
     const { bytes, replaced } = toValidUtf8(line);
     try {
-      const frames = parseAnswers(bytes);
+      const frames = parseLenientFrames(bytes);
       if (replaced) this.quirk('sends bytes that are no UTF-8');
       return frames;
     } catch (error) {

@@ -1,4 +1,4 @@
-import { parseAnswer, type Rope } from '../../jsonrpc/index.js';
+import { parseLenientFrame, type Rope } from '../../jsonrpc/index.js';
 import { TransportError } from '../errors.js';
 import type { AnswerSink, Transport, UpstreamRequest } from '../transport.js';
 import type { Conversation } from './conversation.js';
@@ -24,7 +24,7 @@ export class ProbeTransport implements Transport {
     sink: AnswerSink,
   ): UpstreamRequest {
     if (method !== 'POST' || body === undefined) return synthesizeResponse(sink, 405, '');
-    const frame = parseAnswer(body.toBuffer());
+    const frame = parseLenientFrame(body.toBuffer());
     try {
       if (this.#process === undefined || this.#process.over) {
         this.#process = this.#processes.start(

@@ -1,7 +1,7 @@
 import {
   type ErrorFrame,
-  parseAnswer,
   parseFrame,
+  parseLenientFrame,
   type RequestFrame,
   type ResultFrame,
   Rope,
@@ -44,7 +44,7 @@ export class SharedServer implements CallOwner {
       frame as RequestFrame,
       {
         ...NOBODY,
-        onMessage: (message) => this.#onAnswer(parseAnswer(message) as ResultFrame | ErrorFrame),
+        onMessage: (message) => this.#onAnswer(parseLenientFrame(message) as ResultFrame | ErrorFrame),
         onError: (error) => this.#fail(error),
       },
       undefined,
@@ -74,7 +74,7 @@ export class SharedServer implements CallOwner {
 
   /** A message of a session without a response: of these only cancellations are the server's business. */
   post(message: Rope, sink: AnswerSink, session: StdioSession): UpstreamRequest | undefined {
-    const frame = parseAnswer(message.toBuffer());
+    const frame = parseLenientFrame(message.toBuffer());
     const given =
       frame.type === 'notification' && frame.method === CANCELLED ? paramOf(frame, 'requestId') : undefined;
     if (given === undefined || frame.type !== 'notification') return undefined;

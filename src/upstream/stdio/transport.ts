@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { parseAnswer, type RequestFrame, type Rope } from '../../jsonrpc/index.js';
+import { parseLenientFrame, type RequestFrame, type Rope } from '../../jsonrpc/index.js';
 import { TransportError } from '../errors.js';
 import type { AnswerSink, Transport, UpstreamRequest } from '../transport.js';
 import type { Conversation } from './conversation.js';
@@ -100,7 +100,7 @@ export class StdioTransport implements Transport {
   }
 
   #post(body: Rope, sink: AnswerSink, place: Place | undefined): UpstreamRequest {
-    const frame = parseAnswer(body.toBuffer());
+    const frame = parseLenientFrame(body.toBuffer());
     if (frame.type !== 'request') {
       const to = place ?? this.#common;
       return to === undefined ? synthesizeResponse(sink, 202, '') : to.post(body, sink);

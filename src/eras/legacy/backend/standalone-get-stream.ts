@@ -2,7 +2,7 @@ import type { ForwardedHeaders } from '../../../exchange/types.js';
 import {
   type ErrorFrame,
   FrameError,
-  parseAnswers,
+  parseLenientFrames,
   type ResultFrame,
   toValidUtf8,
 } from '../../../jsonrpc/index.js';
@@ -141,7 +141,7 @@ export class StandaloneGetStream implements AnswerSink {
   onMessage(raw: Buffer, eventId: string | undefined): void {
     if (eventId !== undefined) this.#lastEventId = eventId;
     try {
-      for (const frame of parseAnswers(toValidUtf8(raw).bytes)) {
+      for (const frame of parseLenientFrames(toValidUtf8(raw).bytes)) {
         if (frame.type === 'notification')
           this.#upstreamRequest?.waitFor(this.#listener.onNotification(frame));
         else if (frame.type === 'request') this.#listener.onRequest(frame);

@@ -4,7 +4,7 @@ import type { Answer, ForwardedHeaders, ServerMessage, ServerRequest } from '../
 import {
   type ErrorFrame,
   getMember,
-  meansSame,
+  isSameId,
   notificationRope,
   type RequestId,
   type ResultFrame,
@@ -95,7 +95,7 @@ export class PendingServerRequests {
   /** The id of the question that an answer is to, as its server wrote it. */
   #asked(id: RequestId | undefined): RequestId | undefined {
     if (id === undefined || this.#open.has(id)) return id;
-    return [...this.#open.keys()].find((asked) => meansSame(asked, id));
+    return [...this.#open.keys()].find((asked) => isSameId(asked, id));
   }
 
   #close(id: RequestId | undefined): Pending | undefined {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { LossTable } from '../../../../src/eras/legacy/backend/lost-session.js';
-import { type ErrorFrame, parseAnswer, type ResultFrame } from '../../../../src/jsonrpc/index.js';
+import { type ErrorFrame, parseLenientFrame, type ResultFrame } from '../../../../src/jsonrpc/index.js';
 import { TransportError } from '../../../../src/upstream/errors.js';
 import type { RpcReply } from '../../../../src/upstream/rpc-call.js';
 
@@ -8,7 +8,7 @@ const ID = '5f0c-session-id';
 
 function answer(status: number, code: number, message: string, data?: unknown): RpcReply {
   const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code, message, data } }));
-  return { kind: 'answer', status, headers: {}, frame: parseAnswer(bytes) as ErrorFrame };
+  return { kind: 'answer', status, headers: {}, frame: parseLenientFrame(bytes) as ErrorFrame };
 }
 const text = (status: number, body = ''): RpcReply => ({
   kind: 'no-answer',
@@ -83,7 +83,12 @@ test('a result says nothing of the kind, whatever is in it', () => {
     '{"jsonrpc":"2.0","id":1,"result":{"isError":true,"message":"Session not found"}}',
   );
   for (const status of [200, 404]) {
-    const reply: RpcReply = { kind: 'answer', status, headers: {}, frame: parseAnswer(bytes) as ResultFrame };
+    const reply: RpcReply = {
+      kind: 'answer',
+      status,
+      headers: {},
+      frame: parseLenientFrame(bytes) as ResultFrame,
+    };
     expect(new LossTable([{ status }]).saysLost(reply, ID)).toBe(false);
   }
 });

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { type ProbeFinding, readProbe } from '../../../../src/eras/modern/backend/probe.js';
-import { type ErrorFrame, parseAnswer, type ResultFrame } from '../../../../src/jsonrpc/index.js';
+import { type ErrorFrame, parseLenientFrame, type ResultFrame } from '../../../../src/jsonrpc/index.js';
 import { TransportError, type TransportFailure } from '../../../../src/upstream/errors.js';
 import type { RpcReply } from '../../../../src/upstream/rpc-call.js';
 
 const MODERN = '2026-07-28';
 
 function answer(status: number, body: object): RpcReply {
-  const frame = parseAnswer(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 'p', ...body })));
+  const frame = parseLenientFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 'p', ...body })));
   return { kind: 'answer', status, headers: {}, frame: frame as ResultFrame | ErrorFrame };
 }
 const text = (status: number, body = ''): RpcReply => ({

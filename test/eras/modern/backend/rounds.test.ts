@@ -4,7 +4,7 @@ import { InputFailed } from '../../../../src/eras/modern/wire/input-requests.js'
 import { ServerRequestRefused } from '../../../../src/exchange/errors.js';
 import type { Exchange } from '../../../../src/exchange/exchange.js';
 import type { Answer, ServerRequest } from '../../../../src/exchange/types.js';
-import { parseAnswer, type ResultFrame, Rope } from '../../../../src/jsonrpc/index.js';
+import { parseLenientFrame, type ResultFrame, Rope } from '../../../../src/jsonrpc/index.js';
 
 type Client = (question: { id: unknown; method: string; params: unknown }) => Answer | Error;
 
@@ -27,7 +27,9 @@ function setUp(client: Client = () => ({ result: Buffer.from('{}') }), maxRounds
   let id = 0;
   const rounds = new Rounds(exchange, maxRounds, () => ++id);
   const next = async (result: string): Promise<string> => {
-    const frame = parseAnswer(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`)) as ResultFrame;
+    const frame = parseLenientFrame(
+      Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`),
+    ) as ResultFrame;
     const edits = await rounds.next(frame);
     return [...edits]
       .map(([key, value]) => `${key}=${value === undefined ? '' : new Rope().push(value).toBuffer()}`)

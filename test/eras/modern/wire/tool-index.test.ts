@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { ToolIndex, toolTraits } from '../../../../src/eras/modern/wire/tool-index.js';
-import { parseAnswer, type ResultFrame } from '../../../../src/jsonrpc/index.js';
+import { parseLenientFrame, type ResultFrame } from '../../../../src/jsonrpc/index.js';
 import { scanned } from '../../../support/json-node.js';
 
 const page = (names: string[], nextCursor?: string): ResultFrame => {
   const tools = names.map((name) => ({ name, inputSchema: { type: 'object' } }));
   const text = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools, nextCursor } });
-  return parseAnswer(Buffer.from(text)) as ResultFrame;
+  return parseLenientFrame(Buffer.from(text)) as ResultFrame;
 };
 /** Pages by cursor, and the cursors asked for. */
 const pagesOf = (pages: Record<string, ResultFrame | undefined>) => {

@@ -1,13 +1,12 @@
-import { Pieces } from './pieces.js';
-import { Rope } from './rope.js';
+import { BufferList } from './buffer-list.js';
 
-/** One event of a stream, as the HTML standard's "interpretation" section has it, but in bytes. */
+/** One event of a stream, as in the HTML standard, section "Interpreting an event stream", but in bytes. */
 export interface SseEvent {
-  /** Name of the event; '' for `message`, whether written out or left out. */
+  /** Name of the event; '' for `message`, both where it is written and where it is left out. */
   type: string;
   /** The data lines, joined with LF. Length 0 for an empty data line, and for an event that only sets an id. */
   data: Buffer;
-  /** The `id` field of this very event; undefined if it has none. */
+  /** The `id` field of this event; undefined if it has none. */
   id: string | undefined;
 }
 
@@ -15,11 +14,11 @@ export interface SseHandlers {
   onEvent(event: SseEvent): void;
   onRetry?(ms: number): void;
   onComment?(): void;
-  /** Most bytes of data in one event, and of an unfinished line. */
+  /** Limit in bytes for the data of one event, and for an unfinished line. */
   maxEventBytes: number;
 }
 
-/** The peer sends an event larger than was agreed; the stream cannot be read any further. */
+/** An event exceeds `maxEventBytes`; the stream cannot be read any further. */
 export class SseOverflowError extends Error {
   readonly maxEventBytes: number;
 
@@ -37,25 +36,25 @@ const COLON = 0x3a;
 const EMPTY = Buffer.alloc(0);
 const LINE_FEED = Buffer.from('\n');
 
-/** An unfinished line also holds the field's name; this much is not counted against the limit. */
+/** Bytes of an unfinished line that do not count against the limit: it also holds the name of the field. */
 const FIELD_ALLOWANCE = 16;
 
 const FIELDS = ['data', 'event', 'id', 'retry'] as const;
 type Field = (typeof FIELDS)[number];
 
 /**
- * Takes a stream of server-sent events apart, however it is cut into chunks. Lines end in LF, CRLF or CR, mixed at
- * will; a line that ends in CR counts at once, not when the next byte shows that no LF follows.
+ * Parses a stream of server-sent events from chunks of any size. Lines end in LF, CRLF or CR, also mixed. A line that
+ * ends in CR is processed at once, without waiting for the next byte to show whether LF follows.
  *
- * The `data` of an event may share memory with the chunk it came in; chunks must not be written to afterwards.
+ * The `data` of an event may share memory with the chunk that held it; callers must not write to a chunk afterwards.
  */
 export class SseDecoder {
   readonly #handlers: SseHandlers;
-  /** What has come of the line that the last chunk ended in. */
-  readonly #line = new Pieces();
-  /** The data so far: one line is kept as it came, more are joined in `#moreData`. */
+  /** The unfinished line at the end of the last chunk. */
+  readonly #line = new BufferList();
+  /** The first data line of the event; more lines are joined in `#moreData`. */
   #data: Buffer | undefined;
-  readonly #moreData = new Pieces();
+  readonly #moreData = new BufferList();
   #type = '';
   #id: string | undefined;
   #lastEventId = '';
@@ -66,13 +65,13 @@ export class SseDecoder {
     this.#handlers = handlers;
   }
 
-  /** The id to resume the stream after: that of the last event that came whole; '' if none had one. */
+  /** The id to resume the stream after: that of the last complete event with an id; '' if there was none. */
   get lastEventId(): string {
     return this.#lastEventId;
   }
 
   /**
-   * Takes the next bytes of the stream and calls the handlers for what they complete.
+   * Reads the next bytes of the stream and calls the handlers for each event that they complete.
    *
    * @throws SseOverflowError if an event exceeds `maxEventBytes`
    */
@@ -98,11 +97,11 @@ export class SseDecoder {
     }
     if (pos < chunk.length) {
       this.#line.push(chunk, pos, chunk.length);
-      this.#limit(this.#line.byteLength - FIELD_ALLOWANCE);
+      this.#checkSize(this.#line.byteLength - FIELD_ALLOWANCE);
     }
   }
 
-  /** The stream has ended. An event that lacks its blank line is delivered if it has data. */
+  /** Ends the stream. An event without its blank line is delivered if it has data. */
   end(): void {
     if (this.#line.byteLength > 0) this.#endLine(EMPTY, 0, 0);
     if (this.#data !== undefined) this.#dispatch();
@@ -112,13 +111,13 @@ export class SseDecoder {
     if (this.#line.byteLength > 0) {
       this.#line.push(chunk, start, end);
       const line = this.#line.take();
-      this.#takeLine(line, 0, line.length);
+      this.#readLine(line, 0, line.length);
     } else {
-      this.#takeLine(chunk, start, end);
+      this.#readLine(chunk, start, end);
     }
   }
 
-  #takeLine(bytes: Buffer, start: number, end: number): void {
+  #readLine(bytes: Buffer, start: number, end: number): void {
     if (this.#atStart) {
       this.#atStart = false;
       if (end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf)
@@ -126,17 +125,17 @@ export class SseDecoder {
     }
     if (start === end) this.#dispatch();
     else if (bytes[start] === COLON) this.#handlers.onComment?.();
-    else this.#takeField(bytes, start, end);
+    else this.#readField(bytes, start, end);
   }
 
-  #takeField(bytes: Buffer, start: number, end: number): void {
+  #readField(bytes: Buffer, start: number, end: number): void {
     const field = fieldAt(bytes, start, end);
     if (field === undefined) return;
     start += field.length;
     if (start < end) start++;
     if (start < end && bytes[start] === SPACE) start++;
     if (field === 'data') {
-      this.#takeData(bytes, start, end);
+      this.#readData(bytes, start, end);
       return;
     }
     const value = bytes.toString('utf8', start, end);
@@ -145,16 +144,16 @@ export class SseDecoder {
     else if (field === 'retry' && /^\d+$/.test(value)) this.#handlers.onRetry?.(Number(value));
   }
 
-  #takeData(bytes: Buffer, start: number, end: number): void {
+  #readData(bytes: Buffer, start: number, end: number): void {
     if (this.#data === undefined) {
       this.#data = start === end ? EMPTY : bytes.subarray(start, end);
-      this.#limit(this.#data.length);
+      this.#checkSize(this.#data.length);
       return;
     }
     if (this.#moreData.byteLength === 0) this.#moreData.push(this.#data, 0, this.#data.length);
     this.#moreData.push(LINE_FEED, 0, 1);
     this.#moreData.push(bytes, start, end);
-    this.#limit(this.#moreData.byteLength);
+    this.#checkSize(this.#moreData.byteLength);
   }
 
   #dispatch(): void {
@@ -166,16 +165,16 @@ export class SseDecoder {
     this.#data = undefined;
     if (id !== undefined) this.#lastEventId = id;
     if (data !== undefined) this.#handlers.onEvent({ type, data, id });
-    // The standard drops an event without data; MCP servers send one to make the client know an id to resume from.
+    // The standard drops an event without data; MCP servers send one to give the client an id to resume from.
     else if (id !== undefined) this.#handlers.onEvent({ type, data: EMPTY, id });
   }
 
-  #limit(byteLength: number): void {
+  #checkSize(byteLength: number): void {
     if (byteLength > this.#handlers.maxEventBytes) throw new SseOverflowError(this.#handlers.maxEventBytes);
   }
 }
 
-/** The known field that the line is named after; the name ends with the line or at a colon. */
+/** The known field that the line sets; its name ends at a colon or at the end of the line. */
 function fieldAt(bytes: Buffer, start: number, end: number): Field | undefined {
   for (const field of FIELDS) {
     const after = start + field.length;
@@ -185,46 +184,4 @@ function fieldAt(bytes: Buffer, start: number, end: number): Field | undefined {
     if (i === field.length) return field;
   }
   return undefined;
-}
-
-/** Events up to this size are flattened at once, which is cheaper than looking at them piece by piece. */
-const FLAT_BYTES = 64 * 1024;
-
-/**
- * One event with one data line. The frame's line ends, which valid JSON has only between tokens, become spaces.
- *
- * @param frame JSON text
- * @param opts `event` defaults to `message`; neither value may hold a line end
- */
-export function sseEvent(frame: Rope, opts?: { event?: string; id?: string }): Rope {
-  const event = new Rope();
-  if (opts?.event === undefined) event.push('event: message\n');
-  else event.push('event: ').push(opts.event).push('\n');
-  if (opts?.id !== undefined) event.push('id: ').push(opts.id).push('\n');
-  event.push('data: ');
-  if (frame.byteLength > FLAT_BYTES) {
-    for (const piece of frame.pieces)
-      event.push(hasLineEnd(piece) ? blankLineEnds(Buffer.from(piece)) : piece);
-    return event.push('\n\n');
-  }
-  event.push(frame).push('\n\n');
-  // The head makes the rope more than one piece, so that this buffer is its own and may be changed.
-  const bytes = event.toBuffer();
-  const line = bytes.subarray(bytes.length - 2 - frame.byteLength, bytes.length - 2);
-  if (hasLineEnd(line)) blankLineEnds(line);
-  return event;
-}
-
-function hasLineEnd(bytes: Buffer): boolean {
-  return bytes.indexOf(LF) !== -1 || bytes.indexOf(CR) !== -1;
-}
-
-function blankLineEnds(bytes: Buffer): Buffer {
-  for (let i = 0; i < bytes.length; i++) if (bytes[i] === LF || bytes[i] === CR) bytes[i] = SPACE;
-  return bytes;
-}
-
-/** A comment, which keeps a connection from looking idle. @param text must not hold a line end */
-export function sseComment(text = ''): string {
-  return `:${text === '' ? '' : ` ${text}`}\n\n`;
 }

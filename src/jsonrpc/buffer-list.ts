@@ -1,12 +1,12 @@
-/** Pieces shorter than this are gathered in blocks: a view of each byte of a dribbling peer would be all overhead. */
+/** Buffers shorter than this are copied into blocks: a view for each byte of a slow peer would cost more than the bytes. */
 const SMALL = 2048;
 const BLOCK = 16 * 1024;
 
-/** Bytes that come in pieces and are wanted in one, joined once when all are there. */
-export class Pieces {
+/** Collects bytes that arrive in chunks and returns them as one buffer. */
+export class BufferList {
   #parts: Buffer[] = [];
   #byteLength = 0;
-  /** Where small pieces are copied to. Bytes `[#from, #to)` follow `#parts`; those before belong to views of it. */
+  /** Holds copies of small chunks. Bytes `[#from, #to)` follow `#parts`; the bytes before are in views in `#parts`. */
   #block: Buffer | undefined;
   #from = 0;
   #to = 0;
@@ -15,7 +15,7 @@ export class Pieces {
     return this.#byteLength;
   }
 
-  /** Appends bytes `[start, end)`; a large piece is not copied and must not change until it has been taken. */
+  /** Appends bytes `[start, end)`; a large chunk is not copied and must not change before {@link take}. */
   push(bytes: Buffer, start: number, end: number): void {
     const length = end - start;
     this.#byteLength += length;
@@ -34,7 +34,7 @@ export class Pieces {
     this.#to += length;
   }
 
-  /** All bytes in one buffer; nothing is left. */
+  /** Returns all bytes in one buffer and empties the list. */
   take(): Buffer {
     this.#closeRun();
     const parts = this.#parts;
