@@ -1,3 +1,4 @@
+import { Backoff, RECONNECT } from './backoff.js';
 import {
   type Change,
   type ChangeFilter,
@@ -67,10 +68,6 @@ interface Entry extends Subscription {
 
 /** How long an upstream that nobody needs any more is kept for the next one who does. */
 const LINGER_MS = 1_000;
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
-/** An upstream that was up for so long is not one that comes and goes. */
-const STEADY_MS = 10_000;
 
 /**
  * Shares one upstream among all who want to hear of changes at the same backend with the same rights. The upstream is
@@ -91,8 +88,7 @@ export class Hub {
   #lingering: NodeJS.Timeout | undefined;
   /** Something that is wanted may not be heard of until the upstream is asked again. */
   #down = false;
-  #upSince = 0;
-  #pauseMs = FIRST_PAUSE_MS;
+  readonly #backoff = new Backoff(RECONNECT);
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -162,7 +158,7 @@ export class Hub {
   /** What keeps the upstream down may be over. */
   hurry(): void {
     if (!this.#down) return;
-    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#backoff.reset();
     this.#settle().catch(() => {});
   }
 
@@ -255,21 +251,20 @@ export class Hub {
   #goDown(): void {
     if (this.#down || this.#closed) return;
     this.#down = true;
-    if (performance.now() - this.#upSince > STEADY_MS) this.#pauseMs = FIRST_PAUSE_MS;
+    this.#backoff.noteDown();
     this.#tryLater();
   }
 
   #tryLater(): void {
     clearTimeout(this.#retry);
     if (this.#closed) return;
-    this.#retry = setTimeout(() => this.#settle().catch(() => {}), this.#pauseMs).unref();
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    this.#retry = setTimeout(() => this.#settle().catch(() => {}), this.#backoff.next()).unref();
   }
 
   #comeUp(): void {
     clearTimeout(this.#retry);
     this.#down = false;
-    this.#upSince = performance.now();
+    this.#backoff.noteUp();
     for (const entry of this.#entries) {
       const { honoured, waits } = entry;
       // Whoever is only coming has missed nothing.

@@ -1,11 +1,11 @@
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+import { Backoff, RECONNECT } from '../../exchange/backoff.js';
 
 /**
  * How soon a server is started again that ends, or says nothing, before it has been of any use: at once after the first
  * time, which may be an accident, then with growing pauses, in which everybody is told at once why.
  */
 export class Restarts {
+  readonly #backoff = new Backoff(RECONNECT);
   #failures = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
   #reason = '';
@@ -22,12 +22,12 @@ export class Restarts {
     this.#failures++;
     this.#reason = reason;
     if (this.#failures === 1) return;
-    const pause = FIRST_PAUSE_MS * 2 ** Math.min(this.#failures - 2, 10);
-    this.#until = now + Math.min(pause, LONGEST_PAUSE_MS);
+    this.#until = now + this.#backoff.next();
   }
 
   worked(): void {
     this.#failures = 0;
+    this.#backoff.reset();
     this.#until = 0;
   }
 

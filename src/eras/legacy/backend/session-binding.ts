@@ -1,3 +1,4 @@
+import { Backoff, RECONNECT } from '../../../exchange/backoff.js';
 import { changeNotification, isChange, listChange, resourceUpdate } from '../../../exchange/changes.js';
 import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
 import type {
@@ -26,10 +27,6 @@ interface Opener {
   readonly onChange: (frame: NotificationFrame) => void;
 }
 
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
-/** A session that was there for so long is not one that is lost as soon as it is opened. */
-const STEADY_MS = 10_000;
 /** Resources that are subscribed to again on a session that replaces another. */
 const MAX_RESOURCES = 1_000;
 const NO_META: ReadonlyMap<string, undefined> = new Map();
@@ -54,9 +51,7 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
   #level: LogLevel | undefined;
   #hadSession = false;
   #timer: NodeJS.Timeout | undefined;
-  #pauseMs = FIRST_PAUSE_MS;
-  /** When the session was opened; infinite once it is lost, so that it is looked at once for each. */
-  #openedAt = Number.POSITIVE_INFINITY;
+  readonly #backoff = new Backoff(RECONNECT);
   /** Calls in flight during which the server may ask. */
   #expecting = 0;
   #lingering: NodeJS.Timeout | undefined;
@@ -252,10 +247,8 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
     this.#session = undefined;
     if (this.#ended || !this.#client.listening) return;
     clearTimeout(this.#timer);
-    if (performance.now() - this.#openedAt > STEADY_MS) this.#pauseMs = FIRST_PAUSE_MS;
-    this.#openedAt = Number.POSITIVE_INFINITY;
-    this.#timer = setTimeout(() => this.#reopen(), this.#pauseMs).unref();
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    this.#backoff.noteDown();
+    this.#timer = setTimeout(() => this.#reopen(), this.#backoff.next()).unref();
   }
 
   #reopen(): void {
@@ -284,7 +277,7 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
 
   #keep(session: BackendSession): void {
     this.#session = session;
-    this.#openedAt = performance.now();
+    this.#backoff.noteUp();
     this.#hadSession = true;
     session.watcher = this;
     if (this.#client.listening || this.#expecting > 0) session.openGetStream(this, this.forwarded);

@@ -1,3 +1,4 @@
+import { Backoff, RECONNECT } from '../../../exchange/backoff.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
 import {
   type ErrorFrame,
@@ -11,12 +12,8 @@ import type { ResponseHeaders } from '../../../upstream/response-headers.js';
 import type { AnswerSink, UpstreamRequest } from '../../../upstream/transport.js';
 import type { BackendSession, SessionListener } from './session.js';
 
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
 /** A server may ask for any pause; none at all would be a loop. */
 const SHORTEST_PAUSE_MS = 100;
-/** A stream that was open for so long is not one that ends as soon as it begins. */
-const STEADY_MS = 10_000;
 /** There is no such stream (basic/transports, "Listening for Messages from the Server"). */
 const NO_STREAM = 405;
 /** Some proxies hold the headers of a stream back until its first byte. */
@@ -44,13 +41,12 @@ export class StandaloneGetStream implements AnswerSink {
   #givenUp: 'none' | 'refused' | undefined;
   #lastEventId: string | undefined;
   #retryMs: number | undefined;
-  #pauseMs = FIRST_PAUSE_MS;
+  readonly #backoff = new Backoff(RECONNECT);
   #status = 0;
   #wasOpen = false;
   /** Something may have been told meanwhile. */
   #missed = false;
   #askedAt = 0;
-  #openedAt = 0;
   #watch: { live: boolean } | undefined;
   readonly #opened: () => void;
   /** Resolves when the backend has answered the first GET, one way or the other, or takes too long to. */
@@ -129,7 +125,7 @@ export class StandaloneGetStream implements AnswerSink {
     const { backend, watcher } = this.#session;
     backend.noteGetStream(true);
     this.#wasOpen = true;
-    this.#openedAt = performance.now();
+    this.#backoff.noteUp();
     this.#watch = { live: true };
     const missed = this.#missed;
     this.#missed = false;
@@ -157,7 +153,7 @@ export class StandaloneGetStream implements AnswerSink {
   }
 
   onRetry(ms: number): void {
-    this.#retryMs = Math.min(Math.max(ms, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
+    this.#retryMs = Math.min(Math.max(ms, SHORTEST_PAUSE_MS), RECONNECT.longestMs);
   }
 
   onEnd(): void {
@@ -196,7 +192,7 @@ export class StandaloneGetStream implements AnswerSink {
   #endWatch(): void {
     if (this.#watch !== undefined) {
       this.#watch.live = false;
-      if (performance.now() - this.#openedAt > STEADY_MS) this.#pauseMs = FIRST_PAUSE_MS;
+      this.#backoff.noteDown();
     }
     this.#watch = undefined;
     this.#missed = true;
@@ -205,8 +201,7 @@ export class StandaloneGetStream implements AnswerSink {
   #later(): void {
     this.#opened();
     if (this.#closed || this.#session.lost) return;
-    const pause = this.#retryMs ?? this.#pauseMs;
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
-    this.#timer = setTimeout(() => this.open(), pause).unref();
+    const pauseMs = this.#backoff.next();
+    this.#timer = setTimeout(() => this.open(), this.#retryMs ?? pauseMs).unref();
   }
 }

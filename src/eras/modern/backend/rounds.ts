@@ -1,4 +1,5 @@
 import { abortable } from '../../../exchange/abortable.js';
+import { Backoff } from '../../../exchange/backoff.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type Edits, getMember, type ResultFrame, Rope, textOf } from '../../../jsonrpc/index.js';
 import {
@@ -9,11 +10,10 @@ import {
   readInputRequests,
 } from '../wire/input-requests.js';
 
-/** Pause before a round that has nothing to ask, growing from round to round (as the official clients pace it). */
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
-/** Pause before a page that was accepted already is asked for again: accepting is not yet having done it. */
-const SAME_URL_PAUSE_MS = 1_000;
+/** Before a round without server requests (as the official clients pace it). */
+const EMPTY_ROUND = { firstMs: 250, longestMs: 5_000 };
+/** Before the client is asked for the same URL again: to accept it is not yet to have visited it. */
+const SAME_URL = { firstMs: 1_000, longestMs: 5_000 };
 
 /**
  * Carries the rounds of a modern server's `input_required` results to a client that is asked while its one request
@@ -24,8 +24,8 @@ export class Rounds {
   readonly #maxRounds: number;
   readonly #nextId: () => number;
   #round = 0;
-  #pauseMs = FIRST_PAUSE_MS;
-  #urlPauseMs = SAME_URL_PAUSE_MS;
+  readonly #emptyRound = new Backoff(EMPTY_ROUND);
+  readonly #sameUrl = new Backoff(SAME_URL);
   #urls: ReadonlySet<string> = new Set();
 
   /** @param nextId makes ids for the questions, unique among all that the gateway asks */
@@ -62,13 +62,8 @@ export class Rounds {
     const urls = new Set(requests.map(({ url }) => url).filter((url) => url !== undefined));
     const again = [...urls].some((url) => this.#urls.has(url));
     this.#urls = urls;
-    if (requests.length === 0) {
-      await this.#pause(this.#pauseMs);
-      this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
-    } else if (again) {
-      await this.#pause(this.#urlPauseMs);
-      this.#urlPauseMs = Math.min(this.#urlPauseMs * 2, LONGEST_PAUSE_MS);
-    }
+    if (requests.length === 0) await this.#pause(this.#emptyRound.next());
+    else if (again) await this.#pause(this.#sameUrl.next());
   }
 
   #pause(ms: number): Promise<void> {
