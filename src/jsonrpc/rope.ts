@@ -167,11 +167,6 @@ export class Rope {
   }
 }
 
-/** The JSON text of a string. */
-export function quoted(value: string): string {
-  return isPlain(value) ? `"${value}"` : JSON.stringify(value);
-}
-
 /** Whether the JSON text of a string is the string in quotes, as for most names; JSON.stringify costs more than this. */
 function isPlain(value: string): boolean {
   if (value.length > SHORT) return false;

@@ -1,10 +1,10 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
-/** Lines are gathered up to this many characters before they are written, or until the next tick of the flush timer. */
-const GATHERED_CHARS = 32_000;
+/** Lines are collected up to this many characters, or until the next flush. */
+const MAX_COLLECTED_CHARS = 32_000;
 const FLUSH_MS = 250;
 
-/** Members that may hold a credential, wherever they are logged. */
+/** Members that may hold a credential. */
 const REDACTED = [
   'authorization',
   'cookie',
@@ -17,17 +17,17 @@ const REDACTED = [
 export interface GatewayLogger {
   readonly log: Logger;
   /**
-   * For the lines of exchanges alone: their members are picked one by one and none can hold a credential, so that the
-   * search for one, which costs more than the line itself, is left out.
+   * For exchange lines only. Their members are picked one by one and cannot hold a credential, so this logger does not
+   * redact: the search for credentials costs more than the line.
    */
   readonly exchanges: Logger;
-  /** Writes what is gathered; for the end of the process. */
+  /** Writes the collected lines synchronously; called before the process ends. */
   flush(): void;
 }
 
 /** The log on standard output, as JSON lines. */
 export function createLogger(level: string): GatewayLogger {
-  const lines = new LineGatherer();
+  const lines = new BatchedLines();
   const log = pino({ level, base: null, timestamp, redact: REDACTED }, lines);
   const exchanges = pino({ level, base: null, timestamp }, lines);
   const timer = setInterval(() => lines.flush(), FLUSH_MS).unref();
@@ -44,7 +44,7 @@ export function createLogger(level: string): GatewayLogger {
 let timestampAt = 0;
 let timestampText = '';
 
-/** The time of a line. Many lines come within one millisecond, and so long a number takes its time to write. */
+/** The `time` member in milliseconds. The text is made once per millisecond, since many lines share one. */
 function timestamp(): string {
   const now = Date.now();
   if (now !== timestampAt) {
@@ -55,10 +55,10 @@ function timestamp(): string {
 }
 
 /**
- * Hands lines on in bulk. Pino's destination gathers them as well, but measures all that it has with each line that
- * comes, which costs twice as much as the line itself.
+ * Writes lines in batches. Pino's own destination can batch too, but measures the whole batch again for each new line,
+ * which costs twice as much as the line.
  */
-class LineGatherer implements DestinationStream {
+class BatchedLines implements DestinationStream {
   readonly #stream = destination({ dest: 1, sync: false });
   #lines: string[] = [];
   #length = 0;
@@ -66,7 +66,7 @@ class LineGatherer implements DestinationStream {
   write(line: string): void {
     this.#lines.push(line);
     this.#length += line.length;
-    if (this.#length >= GATHERED_CHARS) this.flush();
+    if (this.#length >= MAX_COLLECTED_CHARS) this.flush();
   }
 
   flush(): void {
@@ -77,7 +77,7 @@ class LineGatherer implements DestinationStream {
     this.#stream.write(text);
   }
 
-  /** Writes all before it returns. */
+  /** Returns after everything has been written. */
   flushSync(): void {
     this.flush();
     this.#stream.flushSync();
