@@ -1,5 +1,5 @@
-// npm run demo: a real legacy server, the gateway in front of it, and two calls to try. Ctrl-C ends all of it.
-// node config/demo.mjs [FILE] runs another configuration; BACKEND_URL in it is the server's address.
+// npm run demo: a real legacy server, the gateway in front of it, and two calls to try. Ctrl-C ends both.
+// node config/demo.mjs [FILE] runs another configuration; BACKEND_URL in it is the URL of the server.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const file = process.argv[2] ?? 'config/demo.yaml';
 const children = [];
 
-/** Starts a child that is ended with this process; if it ends by itself, so does everything. */
+/** Starts a child process. It ends with this one; if it exits by itself, the demo ends. */
 function start(args, env, stdio) {
   const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio });
   children.push(child);
@@ -46,10 +46,10 @@ async function answering(url) {
       return;
     await sleep(50);
   }
-  throw new Error(`nothing answers on ${url}`);
+  throw new Error(`no response from ${url}`);
 }
 
-/** The gateway's log, line by line; resolves with the URL that it listens on. */
+/** Prints the gateway's log; resolves with the URL of its first route. */
 function listening(gateway) {
   return new Promise((resolve) => {
     createInterface({ input: gateway.stdout }).on('line', (line) => {
@@ -103,9 +103,9 @@ const url = await listening(gateway);
 const asModern = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'get-sum' };
 console.log(`
 Eragate listens on ${url}
-in front of ${backend}, a server of the legacy era.
+in front of ${backend}, a legacy server.
 
-A call as a client of revision 2026-07-28 makes it, without a handshake:
+A call of a client of revision 2026-07-28, without a handshake:
 
 ${curl(url, asModern, modern)}
 
