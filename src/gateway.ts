@@ -152,8 +152,8 @@ function buildRoute(
     totalMs: timeouts.totalMs,
     resultBytes: config.limits.resultBytes,
     ticker,
-    onQuirk: onceEach((quirk) =>
-      log.warn({ route: route.path, backend: name, quirk }, 'the backend does what it should not'),
+    onDeviation: onceEach((deviation) =>
+      log.warn({ route: route.path, backend: name, deviation }, 'the backend deviates from the protocol'),
     ),
     onTransport: (found) =>
       log.info({ route: route.path, backend: name, transport: found }, 'transport of the backend'),

@@ -7,7 +7,7 @@ import {
   stringOf,
   writeObject,
 } from '../jsonrpc/index.js';
-import { type SmallAnswer, smallGet } from '../upstream/small-get.js';
+import { type SmallResponse, smallGet } from '../upstream/small-get.js';
 import { resourceMetadataOf } from './challenge.js';
 import { OwnNames } from './own-names.js';
 
@@ -112,7 +112,7 @@ export class BackendMetadata {
     return this.#place;
   }
 
-  async #get(place: string): Promise<SmallAnswer> {
+  async #get(place: string): Promise<SmallResponse> {
     const { headers, hostHeader, timeoutMs } = this.#options;
     const host = hostHeader === undefined ? {} : { host: hostHeader };
     try {

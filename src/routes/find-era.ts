@@ -40,7 +40,12 @@ async function silent(options: FindEraOptions, transport: Transport): Promise<Pr
   await pause(timeoutMs);
   const params = `{"protocolVersion":"${NEWEST_LEGACY}","capabilities":{},"clientInfo":${ownInfo}}`;
   const rpc = new RpcCall('0', ticker, SILENT);
-  rpc.post(transport, [], requestRope(0, 'initialize', new Rope().push(params)), false);
+  rpc.post({
+    transport,
+    headers: [],
+    body: requestRope(0, 'initialize', new Rope().push(params)),
+    repeatable: false,
+  });
   const reply = await rpc.reply;
   if (reply.kind !== 'answer') return new Promise(() => {});
   await pause(GRACE_MS);

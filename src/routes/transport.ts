@@ -20,8 +20,8 @@ export interface TransportLimits {
   /** Largest message. */
   readonly resultBytes: number;
   readonly ticker: Ticker;
-  /** Told, in words that go with the backend's name, of what the backend does wrong and the gateway puts up with. */
-  readonly onQuirk?: (what: string) => void;
+  /** See {@link Transport.reportDeviation}. */
+  readonly onDeviation?: (what: string) => void;
   /** Told how the backend is reached, where that is found out. */
   readonly onTransport?: (transport: UrlTransport) => void;
   /** Of all servers that the gateway starts. */
@@ -47,7 +47,7 @@ export function openTransport(backend: BackendConfig, limits: TransportLimits): 
       idleMs: limits.processIdleMs,
       totalMs: limits.totalMs,
       log: limits.processLog,
-      onQuirk: limits.onQuirk,
+      onDeviation: limits.onDeviation,
     });
   }
   const options = {

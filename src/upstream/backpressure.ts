@@ -1,5 +1,5 @@
 /**
- * Given back for a message whose reader lags behind what is written to it: calls `resume` once the reader has caught
- * up, or is gone. Whoever took the message off a stream stops reading it until then.
+ * Returned for a message whose consumer buffers more than it should. The reader of the stream pauses, and passes the
+ * function that resumes reading; it is called once the consumer has drained or is gone.
  */
 export type Backpressure = (resume: () => void) => void;

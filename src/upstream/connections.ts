@@ -1,45 +1,43 @@
 import { buildConnector, Client } from 'undici';
 
-/**
- * How long a connection waits for another request: less than common servers wait before they close it (5 s and up), so
- * that a request seldom meets one that is being closed.
- */
+/** Keep-alive of an idle connection; shorter than that of common servers (5 s and up), which may close it meanwhile. */
 const KEEP_ALIVE_MS = 4_000;
-/** What has been of no use for so long holds no socket any more. */
-const FORGOTTEN_AFTER_MS = 2 * KEEP_ALIVE_MS;
+/** After this long an idle connection has lost its socket, and is dropped. */
+const DROP_AFTER_MS = 2 * KEEP_ALIVE_MS;
 
-/** Of all headers of an answer; whoever is refused for them has been called all the same. */
+/** Limit of all headers of a response together; generous, since the request has been carried out by then. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** A place for one request at a time, with a socket that outlives it. */
+/** Serves one request at a time; its socket is reused by the next one. */
 export interface Connection {
   readonly client: Client;
-  /** Of those who were opened since the last of their kind was found dead. */
+  /** Number of times that a connection had been found dead when this one was opened. */
   readonly generation: number;
-  givenBackAt: number;
+  /** On the monotonic clock. */
+  releasedAt: number;
 }
 
 /**
- * The connections to one origin, each with one request at a time. The one that was given back last is the next to be
- * taken, in one step however many are in use: undici's pool looks through those that are busy, twice for each request, and there
- * may be thousands of streams among them.
+ * The connections to one origin, each with one request at a time. The one released last is the next to be acquired, in
+ * one step however many are in use. undici's Pool searches all busy connections twice per request, and thousands of
+ * them may be streams.
  */
 export class Connections {
   readonly #open: () => Client;
   readonly #all = new Set<Client>();
-  /** The one that was used last stands last. */
+  /** Sorted by the time of release, the latest last. */
   #idle: Connection[] = [];
   #generation = 0;
 
   /** @param connectMs longest time for making a connection, in milliseconds */
   constructor(origin: string, connectMs: number) {
-    // One for all, since it remembers the TLS sessions.
+    // Shared by all clients, since it caches the TLS sessions.
     const connect = buildConnector({ timeout: connectMs });
     this.#open = () =>
       new Client(origin, {
         pipelining: 1,
         keepAliveTimeout: KEEP_ALIVE_MS,
-        // Servers ask for longer; what lies between, a balancer say, may not keep the connection for so long.
+        // Servers may announce more, but a load balancer in between may close the connection earlier.
         keepAliveMaxTimeout: KEEP_ALIVE_MS,
         connect,
         maxHeaderSize: MAX_HEADER_BYTES,
@@ -48,38 +46,38 @@ export class Connections {
       });
   }
 
-  /** A connection for one request; to be given back when that is over, or to be discarded if it failed. */
-  take(): Connection {
+  /** A connection for one request; the caller releases it after the response, or discards it after a failure. */
+  acquire(): Connection {
     const idle = this.#idle.pop();
     if (idle !== undefined) return idle;
     const client = this.#open();
     this.#all.add(client);
-    return { client, generation: this.#generation, givenBackAt: 0 };
+    return { client, generation: this.#generation, releasedAt: 0 };
   }
 
-  giveBack(connection: Connection): void {
+  release(connection: Connection): void {
     if (connection.generation !== this.#generation) {
       this.discard(connection);
       return;
     }
     const now = performance.now();
-    connection.givenBackAt = now;
+    connection.releasedAt = now;
     this.#idle.push(connection);
     const longest = this.#idle[0] as Connection;
-    if (now - longest.givenBackAt > FORGOTTEN_AFTER_MS) this.discard(this.#idle.shift() as Connection);
+    if (now - longest.releasedAt > DROP_AFTER_MS) this.discard(this.#idle.shift() as Connection);
   }
 
-  /** What has failed is not used again: undici is not done with it when it tells so. */
+  /** Closes a connection whose request failed: undici reports the failure before it has cleaned up. */
   discard({ client }: Connection): void {
     this.#all.delete(client);
     client.close().catch(() => {});
   }
 
   /**
-   * A request found its connection dead. The others waited beside it and are as dead, when a balancer dropped them or the
-   * server was restarted: what is sent from now on goes over new ones. What is under way stays.
+   * Discards the idle connections after one was found dead. A load balancer that dropped one, or a server that was
+   * restarted, has closed them all. Requests in flight are not affected.
    */
-  retire({ generation }: Connection): void {
+  discardIdle({ generation }: Connection): void {
     if (generation !== this.#generation) return;
     this.#generation++;
     for (const idle of this.#idle) this.discard(idle);

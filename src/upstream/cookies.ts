@@ -1,10 +1,10 @@
 import { type Cookie, getSetCookies, Headers } from 'undici';
 import type { ResponseHeaders } from './response-headers.js';
 
-/** As many as browsers keep of one server: more would fill the headers of every request. */
+/** What browsers keep per server; more would bloat the headers of every request. */
 const MAX_COOKIES = 50;
 
-/** The cookies of one session: load balancers in front of a backend find its sessions by them. */
+/** The cookies of one session. Load balancers in front of a backend route a session by its cookies. */
 export class CookieJar {
   readonly #cookies = new Map<string, string>();
 
@@ -16,20 +16,20 @@ export class CookieJar {
     }
   }
 
-  /** Takes what an answer sets. */
+  /** Stores the cookies that a response sets. */
   keep(headers: ResponseHeaders): void {
     const raw = headers['set-cookie'];
     if (raw === undefined) return;
     const carrier = new Headers();
     for (const line of Array.isArray(raw) ? raw : [raw]) carrier.append('set-cookie', line);
-    // What it cannot read, or finds too long, is null, whatever its types say.
+    // Unlike its types, it returns null for a cookie that is malformed or too long.
     for (const cookie of getSetCookies(carrier) as (Cookie | null)[]) {
       if (cookie === null || cookie.name === '') continue;
       const { name, value, maxAge, expires } = cookie;
       // Max-Age wins over Expires (RFC 6265, section 5.3).
-      const over = maxAge === undefined ? Number(expires ?? Infinity) <= Date.now() : maxAge <= 0;
+      const expired = maxAge === undefined ? Number(expires ?? Infinity) <= Date.now() : maxAge <= 0;
       this.#cookies.delete(name);
-      if (!over) this.#cookies.set(name, value);
+      if (!expired) this.#cookies.set(name, value);
     }
     for (const oldest of this.#cookies.keys()) {
       if (this.#cookies.size <= MAX_COOKIES) break;

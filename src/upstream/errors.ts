@@ -1,19 +1,19 @@
 import { SseOverflowError } from '../jsonrpc/index.js';
 
-/** What went wrong between the gateway and a backend, below the level of JSON-RPC. */
+/** What went wrong between the gateway and a backend, below JSON-RPC. */
 export type TransportFailure =
-  /** The request never got a connection, so the backend cannot have seen it. */
+  /** No connection was made, so the backend cannot have read the request. */
   | 'unreachable'
-  /** The connection broke after the request, or a part of it, may have been read, before a byte of an answer came. */
+  /** The connection broke before any byte of a response; the backend may have read the request. */
   | 'unanswered'
-  /** The connection broke in the middle of the answer. */
+  /** The connection broke in the middle of the response. */
   | 'broken'
-  /** The backend began an answer and then stayed silent. */
+  /** The backend stopped sending in the middle of a JSON body. */
   | 'stalled'
   | 'too-large'
-  /** An answer that the transport cannot read: a redirect to elsewhere, an unknown encoding. */
+  /** A response that the transport cannot read: a redirect to another origin, an unknown encoding. */
   | 'unusable'
-  /** The gateway itself ended it. */
+  /** The gateway ended the request. */
   | 'aborted';
 
 export class TransportError extends Error {
@@ -26,13 +26,13 @@ export class TransportError extends Error {
 }
 
 /**
- * An error of undici, of a socket, or of a reader of bodies as one of the transport.
- * @param failure what a broken connection means, as far as the request had come
+ * Wraps an error of undici, of a socket, or of a body reader.
+ * @param failure what a broken connection means at this point of the request
  */
 export function transportErrorFrom(error: unknown, failure: TransportFailure = 'broken'): TransportError {
   if (error instanceof TransportError) return error;
   if (error instanceof SseOverflowError) return new TransportError('too-large', error.message, error);
   const { code, message } = error as { code?: string; message?: string };
-  // An AggregateError of several addresses has an empty message; the code says what happened.
+  // The AggregateError for several addresses has an empty message, so the code goes first.
   return new TransportError(failure, [code, message].filter((part) => part).join(': '), error);
 }

@@ -2,32 +2,36 @@ import type { Dispatcher } from 'undici';
 import type { Ticking } from '../exchange/ticker.js';
 import { NOWHERE } from '../exchange/unordered-set.js';
 import type { Backpressure } from './backpressure.js';
-import { type BodyOwner, type BodyReader, openBody } from './body-reader.js';
+import type { BodyOwner, BodyReader } from './body-reader.js';
 import type { Connection } from './connections.js';
 import { TransportError, type TransportFailure, transportErrorFrom } from './errors.js';
 import type { HttpTarget } from './http-target.js';
+import { openBody } from './open-body.js';
 import { resolveRedirect } from './redirect.js';
 import type { ResponseHeaders } from './response-headers.js';
-import type { AnswerSink, UpstreamRequest } from './transport.js';
+import type { ResponseSink, UpstreamRequest } from './transport.js';
 
 /** One HTTP request to a backend and its response, read through undici's handler interface. */
 export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwner, UpstreamRequest, Ticking {
   place = NOWHERE;
   readonly #target: HttpTarget;
   readonly #request: Dispatcher.DispatchOptions;
-  readonly sink: AnswerSink;
+  readonly sink: ResponseSink;
   #connection!: Connection;
   /** Undefined until the request is written to a connection. */
   #controller: Dispatcher.DispatchController | undefined;
   #reader: BodyReader | undefined;
-  /** No more bytes come; the reader may still be busy with those that have. */
+  /** No more bytes come; the reader may still decompress earlier ones. */
   #received = false;
-  /** The sink has been told the end, or wants to hear none. */
+  /** The sink got its last call, or the request was aborted. */
   #ended = false;
-  #held = false;
-  #lagging = false;
+  /** The consumer of a message applies backpressure. */
+  #paused = false;
+  /** The reader's buffer is full. */
+  #readerFull = false;
   #redirects = 0;
-  #redirected: string | undefined;
+  /** Path to repeat the request at, once this response has ended. */
+  #nextPath: string | undefined;
   #lastByteAt = 0;
 
   constructor(
@@ -35,10 +39,10 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     method: Dispatcher.HttpMethod,
     headers: readonly string[],
     body: Buffer | readonly Buffer[] | null,
-    sink: AnswerSink,
+    sink: ResponseSink,
   ) {
     this.#target = target;
-    // undici takes more than its types say: a list of buffers as a body, and it does not write to the headers.
+    // undici documents iterables of buffers as bodies and does not write to the headers; its types say neither.
     this.#request = {
       path: target.path,
       method,
@@ -53,7 +57,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
   }
 
   start(): void {
-    const connection = this.#target.connections.take();
+    const connection = this.#target.connections.acquire();
     this.#connection = connection;
     this.#controller = undefined;
     try {
@@ -67,22 +71,22 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
   abort(): void {
     if (this.#ended) return;
     this.#finish();
-    this.#reader?.abandon();
+    this.#reader?.discard();
     this.#controller?.abort(new TransportError('aborted', 'aborted'));
   }
 
   waitFor(backpressure: Backpressure | undefined): void {
-    if (backpressure === undefined || this.#ended || this.#held) return;
-    this.#held = true;
+    if (backpressure === undefined || this.#ended || this.#paused) return;
+    this.#paused = true;
     this.#controller?.pause();
-    this.#reader?.hold(true);
+    this.#reader?.pause();
     backpressure(() => this.#resume());
   }
 
   tick(now: number): void {
     const { idleMs } = this.#target.options;
-    if (this.#held || this.#received || now - this.#lastByteAt < idleMs) return;
-    this.#close(new TransportError('stalled', `no byte for ${idleMs} ms in the middle of the answer`));
+    if (this.#paused || this.#received || now - this.#lastByteAt < idleMs) return;
+    this.#close(new TransportError('stalled', `no byte for ${idleMs} ms in the middle of the response`));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -101,7 +105,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
   }
 
   #begin(status: number, headers: ResponseHeaders): void {
-    if (this.#isToBeSentAgain(status)) return;
+    if (this.#willRepeat(status)) return;
     try {
       this.#reader = openBody(status, headers, this);
     } catch (error) {
@@ -125,22 +129,22 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
       this.fail(transportErrorFrom(error));
       return;
     }
-    this.#lagging = true;
+    this.#readerFull = true;
     controller.pause();
   }
 
   onResponseEnd(): void {
     const { connections } = this.#target;
-    // A stream that lasts is ended by a server that goes away, which is about to close the connection too.
+    // A server ends a long-lived stream when it shuts down, and then closes the connection too.
     if (this.#request.method === 'GET' && this.#reader?.kind === 'events')
       connections.discard(this.#connection);
-    else connections.giveBack(this.#connection);
-    if (this.#redirected === undefined) {
+    else connections.release(this.#connection);
+    if (this.#nextPath === undefined) {
       this.#close();
       return;
     }
-    this.#request.path = this.#redirected;
-    this.#redirected = undefined;
+    this.#request.path = this.#nextPath;
+    this.#nextPath = undefined;
     if (!this.#ended) this.start();
   }
 
@@ -149,41 +153,41 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     connections.discard(this.#connection);
     if (this.#ended || this.#received) return;
     const failure = this.#failure();
-    if (failure === 'unanswered') connections.retire(this.#connection);
+    if (failure === 'unanswered') connections.discardIdle(this.#connection);
     this.#close(transportErrorFrom(error, failure));
   }
 
-  /** Whether the answer teaches the transport how to ask, and it is to ask so at once: nothing was carried out. */
-  #isToBeSentAgain(status: number): boolean {
+  /** Whether the status only tells how to send the request, which was not carried out and is repeated so. */
+  #willRepeat(status: number): boolean {
     const { method, path, headers } = this.#request;
-    if (this.#target.learnPath(method, path, status)) this.#redirected = this.#target.path;
+    if (this.#target.learnPath(method, path, status)) this.#nextPath = this.#target.path;
     else if (status === 406) {
-      const others = this.#target.learnAccept(headers as string[]);
-      if (others === undefined) return false;
-      this.#request.headers = others;
-      this.#redirected = path;
+      const accepted = this.#target.learnAccept(headers as string[]);
+      if (accepted === undefined) return false;
+      this.#request.headers = accepted;
+      this.#nextPath = path;
     }
-    return this.#redirected !== undefined;
+    return this.#nextPath !== undefined;
   }
 
-  /** What it means that the connection is gone now. A request is given its connection as it is written. */
+  /** What losing the connection means at this point. undici hands out the controller when it writes the request. */
   #failure(): TransportFailure {
     if (this.#controller === undefined) return 'unreachable';
-    return this.#reader === undefined && this.#redirected === undefined ? 'unanswered' : 'broken';
+    return this.#reader === undefined && this.#nextPath === undefined ? 'unanswered' : 'broken';
   }
 
-  /** No more bytes come: lets the reader make what it can of those that have. */
+  /** No more bytes come: the reader uses what has arrived. */
   #close(error?: TransportError): void {
     const reader = this.#reader;
     if (this.#ended || this.#received) return;
     if (reader === undefined) {
-      this.#fail(error ?? new TransportError('broken', 'the answer ended before it began'));
+      this.#fail(error ?? new TransportError('broken', 'the response ended before its headers'));
       return;
     }
     this.#received = true;
     try {
-      reader.end(error === undefined, (whole, text) => {
-        if (whole) this.#complete(text);
+      reader.end(error === undefined ? 'whole' : 'truncated', (usable, text) => {
+        if (usable === 'whole') this.#complete(text);
         else this.#fail(error as TransportError);
       });
     } catch (thrown) {
@@ -199,33 +203,31 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
   }
 
   #resume(): void {
-    this.#held = false;
+    this.#paused = false;
     this.#lastByteAt = performance.now();
-    this.#reader?.hold(false);
-    if (!this.#lagging) this.#readOn();
+    this.#reader?.resume();
+    if (!this.#readerFull) this.#readOn();
   }
 
-  /** The reader has caught up. */
-  caughtUp(): void {
-    this.#lagging = false;
-    if (!this.#held) this.#readOn();
+  onDrain(): void {
+    this.#readerFull = false;
+    if (!this.#paused) this.#readOn();
   }
 
   #readOn(): void {
-    // By then the connection may serve another request.
+    // After the last byte, the connection may serve another request.
     if (!this.#received) this.#controller?.resume();
   }
 
   #redirect(status: number, location: string | string[] | undefined): void {
     const target = resolveRedirect(this.#target, this.#request, status, location, ++this.#redirects);
     if (target instanceof TransportError) this.fail(target);
-    else this.#redirected = target;
+    else this.#nextPath = target;
   }
 
-  /** The answer cannot be read any further. */
   fail(error: TransportError): void {
     if (this.#ended) return;
-    this.#reader?.abandon();
+    this.#reader?.discard();
     this.#fail(error);
     this.#controller?.abort(error);
   }

@@ -9,20 +9,20 @@ export interface HttpLimits {
   readonly ticker: Ticker;
 }
 
-/** Where a transport's requests go, and what their answers teach it. */
+/** The URL that requests go to, and what responses teach about it. */
 export interface HttpTarget {
   readonly options: HttpLimits;
   readonly origin: string;
-  /** With the query. */
+  /** Path and query. */
   readonly path: string;
   readonly connections: Connections;
-  /** @returns whether the request is to be sent again, to what {@link HttpTarget.path} is by now */
+  /** @returns whether to send the request again, to the present {@link HttpTarget.path} */
   learnPath(method: string, path: string, status: number): boolean;
-  /** @returns the headers with which to send a request again that was answered with 406; undefined to leave it at that */
+  /** @returns headers with which to repeat a request that got a 406; undefined to accept the refusal */
   learnAccept(headers: readonly string[]): string[] | undefined;
 }
 
-/** One address of a backend that learns nothing: redirects are followed each time. */
+/** A URL that learns nothing: redirects are followed each time. */
 export class FixedTarget implements HttpTarget {
   readonly options: HttpLimits;
   readonly origin: string;

@@ -1,8 +1,8 @@
 import { badGateway, unavailable, unreachable } from '../exchange/errors.js';
-import type { ResponseHeaders } from './response-headers.js';
+import { isEventStream, type ResponseHeaders } from './response-headers.js';
 import type { RpcReply } from './rpc-call.js';
 
-/** What a reply without a JSON-RPC response means to the client. */
+/** The error for a request that got no JSON-RPC response. */
 export function noAnswerError(backend: string, reply: RpcReply): Error {
   if (reply.kind === 'failed') {
     const { failure, message } = reply.error;
@@ -23,10 +23,10 @@ export function noAnswerError(backend: string, reply: RpcReply): Error {
 
 const UNAVAILABLE = 503;
 
-/** A stream may have been cut off on its way; any other body has come whole, and was no response. */
+/** A stream may have been cut off; any other body came whole and was no response. */
 function unanswered(backend: string, status: number, headers: ResponseHeaders): string {
   const type = headers['content-type'] ?? 'no Content-Type';
-  return /^\s*text\/event-stream\b/i.test(String(type))
+  return isEventStream(headers)
     ? `connection to ${backend} lost: its answer ended without a response`
     : `cannot use the answer of ${backend}: HTTP ${status} with ${type} holds no JSON-RPC response`;
 }

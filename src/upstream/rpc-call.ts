@@ -3,23 +3,20 @@ import { NOWHERE } from '../exchange/unordered-set.js';
 import {
   type ErrorFrame,
   type Frame,
-  FrameError,
   isSameId,
   type NotificationFrame,
-  parseLenientFrames,
   type RequestFrame,
   type ResultFrame,
   type Rope,
-  scanJson,
-  textOf,
-  toValidUtf8,
 } from '../jsonrpc/index.js';
 import type { Backpressure } from './backpressure.js';
 import { TransportError } from './errors.js';
+import { lenientResult } from './lenient-result.js';
+import { readFrames } from './read-frames.js';
 import type { ResponseHeaders } from './response-headers.js';
-import type { AnswerSink, Transport, UpstreamRequest } from './transport.js';
+import type { ResponseSink, Transport, UpstreamRequest } from './transport.js';
 
-/** How one JSON-RPC request over HTTP ended. */
+/** The outcome of one JSON-RPC request over HTTP. */
 export type RpcReply =
   | {
       readonly kind: 'answer';
@@ -27,49 +24,58 @@ export type RpcReply =
       readonly headers: ResponseHeaders;
       readonly frame: ResultFrame | ErrorFrame;
     }
-  /** An HTTP answer without the JSON-RPC response: a plain-text refusal, or a stream that ended too early. */
+  /** An HTTP response without the JSON-RPC response: a refusal in plain text, or a stream that ended too early. */
   | {
       readonly kind: 'no-answer';
       readonly status: number;
       readonly headers: ResponseHeaders;
       readonly text: string;
-      /** Where a broken stream may be taken up again; undefined when the server gave no event ids. */
+      /** Where the stream may be resumed; undefined when the server sent no event ids. */
       readonly lastEventId: string | undefined;
       readonly retryMs: number | undefined;
-      /** The connection broke, rather than that the server ended the stream. */
+      /** The connection broke; the server did not end the stream. */
       readonly broke?: boolean;
     }
   | { readonly kind: 'failed'; readonly error: TransportError };
 
 export interface RpcListener {
-  /** @returns how to wait for a reader that lags behind */
+  /** @returns set when the consumer of the notification needs the stream to pause */
   onNotification(frame: NotificationFrame): Backpressure | undefined;
   onRequest(frame: RequestFrame): void;
-  /** The request has its reply; told before the promise of it resolves. */
+  /** Called before {@link RpcCall.reply} resolves. */
   onReply?(reply: RpcReply): void;
-  /** An event named `endpoint` is taken for the beginning of HTTP+SSE; else such an event means nothing. */
+  /** Whether an event named `endpoint` means that the server speaks HTTP+SSE, which refuses the request. */
   readonly endpointRefuses?: boolean;
-  /** The response of another request came on this stream. */
+  /** The response to another request came on this stream. */
   onStray?(frame: ResultFrame | ErrorFrame): void;
 }
 
-/** For requests whose notifications and questions nobody wants. */
+/** Ignores notifications and requests of the server. */
 export const SILENT: RpcListener = { onNotification() {}, onRequest() {} };
 
-/** Stands for the id of a message that has none and gets no response. */
+/** A JSON-RPC message to POST. */
+export interface RpcPost {
+  readonly transport: Transport;
+  /** Name and value in turn. */
+  readonly headers: readonly string[];
+  readonly body: Rope;
+  /** Whether the message may reach the server twice. One that never got a connection is repeated in any case. */
+  readonly repeatable: boolean;
+}
+
+/** In place of an id, for messages that get no response. */
 export const NO_ID = '';
 
-/** How long a server may keep the stream open after the response before the gateway ends it. */
+/** Longest time that a server may keep the stream open after the response. */
 const LINGER_MS = 2_000;
 const MAX_UNREAD_BYTES = 2_048;
-/** JSON-RPC's code for what goes wrong inside a server. */
-const INTERNAL = -32603;
 const METHOD_NOT_ALLOWED = 405;
 const LOOKS_LIKE_JSON = /^\s*[{[]/;
 const NO_HEADERS: ResponseHeaders = {};
+const IGNORE = (): void => {};
 
-/** One JSON-RPC request on its way over Streamable HTTP, with whatever else comes on its answer stream. */
-export class RpcCall implements AnswerSink, Ticking {
+/** One JSON-RPC request over a transport, and the messages on its response stream. */
+export class RpcCall implements ResponseSink, Ticking {
   place = NOWHERE;
   readonly reply: Promise<RpcReply>;
   readonly #id: string;
@@ -79,12 +85,12 @@ export class RpcCall implements AnswerSink, Ticking {
   #settled = false;
   #transport: Transport | undefined;
   #upstreamRequest: UpstreamRequest | undefined;
-  /** Of a POST, while it may be sent again. */
+  /** Of a POST, until it has been repeated once. */
   #headers: readonly string[] | undefined;
   #body: Rope | undefined;
-  #safe = false;
+  #repeatable = false;
   #status = 0;
-  #answerHeaders: ResponseHeaders = NO_HEADERS;
+  #responseHeaders: ResponseHeaders = NO_HEADERS;
   #lastEventId: string | undefined;
   #retryMs: number | undefined;
   #unread = '';
@@ -100,21 +106,18 @@ export class RpcCall implements AnswerSink, Ticking {
     });
   }
 
-  /**
-   * Sends the request; once more, over a new connection, if it met a dead one.
-   * @param safe whether it may reach the server twice; one that never got a connection is sent again in any case
-   */
-  post(transport: Transport, headers: readonly string[], body: Rope, safe: boolean): this {
+  /** Sends the request, and repeats it once over a new connection if the first was dead. */
+  post({ transport, headers, body, repeatable }: RpcPost): this {
     this.#transport = transport;
     this.#headers = headers;
     this.#body = body;
-    this.#safe = safe;
+    this.#repeatable = repeatable;
     this.#upstreamRequest = transport.send('POST', headers, body, this);
     return this;
   }
 
-  /** Takes up the answer stream of an earlier request again. */
-  resumeBy(transport: Transport, headers: readonly string[]): this {
+  /** Resumes the response stream of an earlier request (basic/transports, "Resumability and Redelivery"). */
+  resume(transport: Transport, headers: readonly string[]): this {
     this.#transport = transport;
     this.#upstreamRequest = transport.send('GET', headers, undefined, this);
     return this;
@@ -124,7 +127,7 @@ export class RpcCall implements AnswerSink, Ticking {
     return this.#settled;
   }
 
-  /** Ends the request from this side; `reply` becomes `failed` with `aborted`. */
+  /** Aborts the request; the reply becomes `failed` with `aborted`. */
   abort(reason: string): void {
     this.#upstreamRequest?.abort();
     this.#end({ kind: 'failed', error: new TransportError('aborted', reason) });
@@ -139,24 +142,15 @@ export class RpcCall implements AnswerSink, Ticking {
 
   onHead(status: number, headers: ResponseHeaders): void {
     this.#status = status;
-    this.#answerHeaders = headers;
+    this.#responseHeaders = headers;
   }
 
   onMessage(raw: Buffer, eventId: string | undefined): void {
     if (eventId !== undefined) this.#lastEventId = eventId;
-    const { bytes, replaced } = toValidUtf8(raw);
-    if (replaced) this.#quirk('sends bytes that are no UTF-8');
-    let frames: Frame[];
-    try {
-      frames = parseLenientFrames(bytes);
-    } catch (error) {
-      if (!(error instanceof FrameError)) throw error;
-      // A refusal in JSON of the server's own kind has words that tell what it means.
-      this.#unread = bytes.toString('utf8', 0, MAX_UNREAD_BYTES);
-      this.#quirk(`sends what is no JSON-RPC message: ${error.message}`);
-      return;
-    }
-    for (const frame of frames) this.#take(frame);
+    const frames = readFrames(raw, (what) => this.#transport?.reportDeviation(what));
+    // Kept for the error message: a refusal in other JSON says why in its own words.
+    if (frames === undefined) this.#unread = raw.toString('utf8', 0, MAX_UNREAD_BYTES);
+    else for (const frame of frames) this.#take(frame);
   }
 
   onPriming(eventId: string): void {
@@ -167,14 +161,14 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#retryMs = ms;
   }
 
-  /** An HTTP+SSE server that opens its stream whatever the method is will never answer there. */
+  /** Some HTTP+SSE servers open their stream on a POST too, and never respond there. */
   onNamedEvent(name: string): void {
     if (name !== 'endpoint' || this.#settled || this.#listener.endpointRefuses !== true) return;
     const text = 'answers with the event stream of HTTP+SSE';
     this.#end({
       kind: 'no-answer',
       status: METHOD_NOT_ALLOWED,
-      headers: this.#answerHeaders,
+      headers: this.#responseHeaders,
       text,
       lastEventId: undefined,
       retryMs: undefined,
@@ -183,25 +177,19 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 
   onEnd(text: string): void {
-    if (this.#status >= 400 && LOOKS_LIKE_JSON.test(text)) this.#takeRefusal(text);
-    this.#endUnanswered(text, false);
-  }
-
-  /** Servers write many a refusal by hand, as JSON-RPC under the type of a page, or under none. */
-  #takeRefusal(text: string): void {
-    try {
-      for (const frame of parseLenientFrames(Buffer.from(text))) this.#take(frame);
-    } catch (error) {
-      if (!(error instanceof FrameError)) throw error;
+    // Servers write many a refusal by hand: JSON-RPC under another media type, or none.
+    if (this.#status >= 400 && LOOKS_LIKE_JSON.test(text)) {
+      for (const frame of readFrames(Buffer.from(text), IGNORE) ?? []) this.#take(frame);
     }
+    this.#endUnanswered({ text, broke: false });
   }
 
-  #endUnanswered(text: string, broke: boolean): void {
+  #endUnanswered({ text, broke }: { text: string; broke: boolean }): void {
     this.#ticker.remove(this);
     this.#end({
       kind: 'no-answer',
       status: this.#status,
-      headers: this.#answerHeaders,
+      headers: this.#responseHeaders,
       text: text === '' ? this.#unread : text,
       lastEventId: this.#lastEventId,
       retryMs: this.#retryMs,
@@ -213,26 +201,23 @@ export class RpcCall implements AnswerSink, Ticking {
     this.#ticker.remove(this);
     const headers = this.#headers;
     this.#headers = undefined;
-    if (headers !== undefined && !this.#settled && mayResend(error, this.#safe)) {
+    if (headers !== undefined && !this.#settled && mayRepeat(error, this.#repeatable)) {
       this.#upstreamRequest = this.#transport?.send('POST', headers, this.#body, this);
-    } else if (error.failure === 'broken' && this.#lastEventId !== undefined) this.#endUnanswered('', true);
+    } else if (error.failure === 'broken' && this.#lastEventId !== undefined)
+      this.#endUnanswered({ text: '', broke: true });
     else this.#end({ kind: 'failed', error });
   }
 
-  /** A response that reached the gateway on another stream. */
+  /** Settles the request with its response, which may have come on another stream. */
   take(frame: ResultFrame | ErrorFrame): void {
-    const read = frame.type === 'result' ? readResult(frame) : frame;
-    this.#end({ kind: 'answer', status: this.#status || 200, headers: this.#answerHeaders, frame: read });
-  }
-
-  #quirk(what: string): void {
-    this.#transport?.quirk(what);
+    const usable = frame.type === 'result' ? lenientResult(frame) : frame;
+    this.#end({ kind: 'answer', status: this.#status || 200, headers: this.#responseHeaders, frame: usable });
   }
 
   #take(frame: Frame): void {
     if (frame.type === 'notification') this.#upstreamRequest?.waitFor(this.#listener.onNotification(frame));
     else if (frame.type === 'request') this.#listener.onRequest(frame);
-    else if (!this.#settled && this.#isMine(frame)) {
+    else if (!this.#settled && this.#isOwn(frame)) {
       this.take(frame);
       this.#lingerUntil = performance.now() + LINGER_MS;
       this.#ticker.add(this);
@@ -240,10 +225,10 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 
   /**
-   * Whether a response belongs to this request. Some servers answer with the id null, none, or `"server-error"` when
-   * they fail early: on a POST with one request it can only be this one's.
+   * Whether a response is to this request. Servers that fail early write null, no id, or `"server-error"`: on a POST
+   * with one request that can only be this one.
    */
-  #isMine(frame: ResultFrame | ErrorFrame): boolean {
+  #isOwn(frame: ResultFrame | ErrorFrame): boolean {
     const { id } = frame;
     return (
       id === undefined ||
@@ -260,27 +245,10 @@ export class RpcCall implements AnswerSink, Ticking {
   }
 }
 
-const EMPTY = Buffer.from('{}');
-const EMPTY_OBJECT = scanJson(EMPTY, 1);
-
-/**
- * Results of MCP are objects (basic, "Responses"). Some servers write null where they have nothing to say; with anything
- * else they have failed, since no client could read it.
- */
-function readResult(frame: ResultFrame): ResultFrame | ErrorFrame {
-  const { id, bytes, root, result } = frame;
-  if (result.kind === 'object') return frame;
-  if (result.kind === 'null') {
-    return { type: 'result', id, bytes: EMPTY, root: EMPTY_OBJECT, result: EMPTY_OBJECT };
-  }
-  const message = `the backend answered with a result that is no object: ${textOf(bytes, result).slice(0, 100)}`;
-  return { type: 'error', id, bytes, root, error: result, code: INTERNAL, message, data: undefined };
-}
-
-/** Whether a request that failed can still be sent, for one time more. */
-function mayResend(error: TransportError, safe: boolean): boolean {
+/** Whether a request that failed may be repeated once. */
+function mayRepeat(error: TransportError, repeatable: boolean): boolean {
   const { code } = (error.cause ?? {}) as { code?: string };
-  // Another wait as long as the first would be too long for whoever waits.
+  // Not after a connect timeout: the client would wait twice as long.
   if (error.failure === 'unreachable') return code !== 'UND_ERR_CONNECT_TIMEOUT';
-  return safe && error.failure === 'unanswered';
+  return repeatable && error.failure === 'unanswered';
 }

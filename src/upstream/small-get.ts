@@ -2,16 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { request } from 'undici';
 import { contentCoding } from './content-coding.js';
 
-export interface SmallAnswer {
+export interface SmallResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
 interface SmallLimits {
-  /** For the whole of it. */
+  /** For the whole exchange, redirects included. */
   readonly timeoutMs: number;
-  /** For the body, also when it is unpacked. */
+  /** Of the body, both as sent and decompressed. */
   readonly maxBytes: number;
 }
 
@@ -19,22 +19,21 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const MAX_REDIRECTS = 3;
 
 /**
- * One GET for a small document, on a connection of its own. Redirects are followed within the origin alone, since the
- * headers may hold credentials.
- * @param headers of the request
- * @throws Error when it cannot be made, takes too long, or brings more than the limit
+ * Fetches a small document on a connection of its own. Redirects to another origin are not followed: the headers may
+ * hold credentials.
+ * @throws Error when the request fails, takes too long, or the body is longer than the limit
  */
 export async function smallGet(
   url: URL,
   headers: Readonly<Record<string, string>>,
   { timeoutMs, maxBytes }: SmallLimits,
-): Promise<SmallAnswer> {
+): Promise<SmallResponse> {
   const signal = AbortSignal.timeout(timeoutMs);
   let at = url;
   for (let redirects = 0; ; redirects++) {
-    const answer = await get(at, headers, signal, maxBytes);
-    const next = redirects < MAX_REDIRECTS ? redirectOf(answer, at) : undefined;
-    if (next === undefined) return answer;
+    const response = await get(at, headers, signal, maxBytes);
+    const next = redirects < MAX_REDIRECTS ? redirectOf(response, at) : undefined;
+    if (next === undefined) return response;
     at = next;
   }
 }
@@ -44,29 +43,29 @@ async function get(
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
   maxBytes: number,
-): Promise<SmallAnswer> {
+): Promise<SmallResponse> {
   const all = { ...headers, 'accept-encoding': 'identity' };
-  const answer = await request(url, { method: 'GET', headers: all, signal, reset: true });
-  const pieces: Buffer[] = [];
+  const response = await request(url, { method: 'GET', headers: all, signal, reset: true });
+  const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of answer.body as AsyncIterable<Buffer>) {
-    bytes += piece.length;
-    // Leaving the loop ends the connection.
+  for await (const chunk of response.body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    // Leaving the loop closes the connection.
     if (bytes > maxBytes) throw new Error(`more than ${maxBytes} bytes`);
-    pieces.push(piece);
+    chunks.push(chunk);
   }
-  const encoding = String(answer.headers['content-encoding'] ?? '').toLowerCase();
-  const body = Buffer.concat(pieces);
-  // Some servers compress although they were asked not to.
+  const encoding = String(response.headers['content-encoding'] ?? '').toLowerCase();
+  const body = Buffer.concat(chunks);
+  // Some servers compress although the request asks for `identity`.
   const coding = contentCoding(encoding);
   return {
-    status: answer.statusCode,
-    headers: answer.headers,
+    status: response.statusCode,
+    headers: response.headers,
     body: coding === undefined ? body : coding.decode(body, maxBytes),
   };
 }
 
-function redirectOf({ status, headers: { location } }: SmallAnswer, from: URL): URL | undefined {
+function redirectOf({ status, headers: { location } }: SmallResponse, from: URL): URL | undefined {
   if (!REDIRECTS.has(status) || location === undefined || !URL.canParse(location, from.href))
     return undefined;
   const to = new URL(location, from);

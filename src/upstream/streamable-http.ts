@@ -3,22 +3,23 @@ import { Connections } from './connections.js';
 import { withFixed } from './fixed-headers.js';
 import { HttpUpstreamRequest } from './http-request.js';
 import type { HttpLimits, HttpTarget } from './http-target.js';
-import type { AnswerSink, Transport } from './transport.js';
+import type { ResponseSink, Transport } from './transport.js';
 
 export interface StreamableHttpOptions extends HttpLimits {
   readonly url: string;
-  /** Value of `Host`, where the backend wants another one than its authority. */
+  /** Value of `Host`, if not the authority of the URL. */
   readonly hostHeader: string | undefined;
   /** Fixed headers of the route, name and value in turn. */
   readonly headers: readonly string[];
+  /** Longest time for making a connection, in milliseconds. */
   readonly connectMs: number;
-  /** Told, in words that go with the backend's name, of what the backend does wrong and the gateway puts up with. */
-  readonly onQuirk?: (what: string) => void;
+  /** See {@link Transport.reportDeviation}. */
+  readonly onDeviation?: (what: string) => void;
 }
 
-/** Both types, in this order and spelling: some servers compare the header with exactly this text. */
+/** Order and spelling matter: some servers compare the header with exactly this text. */
 const ACCEPT = 'application/json, text/event-stream';
-/** For the few that want the stream first. */
+/** For servers that refuse the other order with 406. */
 const ACCEPT_STREAM_FIRST = 'text/event-stream, application/json';
 /** Headers of every POST, name and value in turn. */
 export const POST_HEADERS: readonly string[] = [
@@ -29,16 +30,16 @@ export const POST_HEADERS: readonly string[] = [
   'accept-encoding',
   'identity',
 ];
-/** Bodies up to this size go out as one buffer. */
+/** Bodies up to this size are sent as one buffer. */
 const SINGLE_BUFFER_UP_TO = 64 * 1024;
 const GONE: ReadonlySet<number> = new Set([404, 405, 410]);
 
-/** HTTP requests to one MCP endpoint, with answers as JSON, event stream or text. Knows nothing of MCP's messages. */
+/** Streamable HTTP to one MCP endpoint; responses are JSON, an event stream or text. Knows no messages of MCP. */
 export class StreamableHttpTransport implements Transport, HttpTarget {
   readonly options: StreamableHttpOptions;
   readonly origin: string;
   readonly connections: Connections;
-  /** Where the endpoint is now: a redirect that led to an answer is remembered until it leads nowhere. */
+  /** The current path and query: a redirect that worked is reused until its target is gone. */
   path: string;
   readonly #configuredPath: string;
   #streamFirst = false;
@@ -56,12 +57,12 @@ export class StreamableHttpTransport implements Transport, HttpTarget {
     this.connections = new Connections(url.origin, options.connectMs);
   }
 
-  /** @param headers as they are; the route's fixed headers and `Host` are added */
+  /** @param headers without the fixed headers of the route and `Host`, which are added here */
   send(
     method: 'POST' | 'GET' | 'DELETE',
     headers: readonly string[],
     body: Rope | undefined,
-    sink: AnswerSink,
+    sink: ResponseSink,
   ): HttpUpstreamRequest {
     const large = body !== undefined && body.byteLength > SINGLE_BUFFER_UP_TO;
     let all = withFixed(headers, this.#headers);
@@ -74,8 +75,8 @@ export class StreamableHttpTransport implements Transport, HttpTarget {
   }
 
   /**
-   * Learns from an answer where the endpoint is.
-   * @returns whether it is gone from where it was redirected to, and the request is to be sent where it was before
+   * Learns the path of the endpoint from the status of a response.
+   * @returns whether a redirect target is gone, so that the request is to be repeated at the configured path
    */
   learnPath(method: string, path: string, status: number): boolean {
     if (status < 400) this.path = path;
@@ -87,9 +88,8 @@ export class StreamableHttpTransport implements Transport, HttpTarget {
   }
 
   /**
-   * Learns from a 406 which order of media types the backend wants.
-   * @param headers of the request
-   * @returns the headers with which to send it again; undefined when both orders have been tried
+   * Learns from a 406 which order of media types the backend accepts.
+   * @returns the headers to repeat the request with; undefined when both orders were refused
    */
   learnAccept(headers: readonly string[]): string[] | undefined {
     if (headers.includes(ACCEPT)) {
@@ -100,8 +100,8 @@ export class StreamableHttpTransport implements Transport, HttpTarget {
     return undefined;
   }
 
-  quirk(what: string): void {
-    this.options.onQuirk?.(what);
+  reportDeviation(what: string): void {
+    this.options.onDeviation?.(what);
   }
 
   async close(): Promise<void> {

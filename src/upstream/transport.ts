@@ -4,32 +4,32 @@ import type { MessageSink } from './body-reader.js';
 import type { TransportError } from './errors.js';
 import type { ResponseHeaders } from './response-headers.js';
 
-/** Takes the answer to one request of a transport as it comes. Exactly one of `onEnd` and `onError` ends it. */
-export interface AnswerSink extends MessageSink {
-  /** Status and headers have come. Not called for the redirects that the transport follows itself. */
+/** Receives the response to one request of a transport. Exactly one of `onEnd` and `onError` fires, once, as the last. */
+export interface ResponseSink extends MessageSink {
+  /** Status and headers have arrived. Not called for redirects, which the transport follows itself. */
   onHead(status: number, headers: ResponseHeaders): void;
-  /** The answer is complete; `text` is the beginning of a body that is neither JSON nor an event stream. */
+  /** The response is complete; `text` is the beginning of a body that is neither JSON nor an event stream. */
   onEnd(text: string): void;
   onError(error: TransportError): void;
 }
 
-/** One request on its way, and its answer. */
+/** A request that was sent, and its response. */
 export interface UpstreamRequest {
-  /** Ends it without a further call to the sink. */
+  /** Ends the request; the sink is not called any more. */
   abort(): void;
-  /** Stops reading while whoever the last message was for lags behind. */
+  /** Pauses reading until the consumer of the last message has drained; undefined does nothing. */
   waitFor(backpressure: Backpressure | undefined): void;
 }
 
 /**
- * How messages get to one backend and back, in the terms of Streamable HTTP: a POST carries messages to it, a GET opens
- * the stream for what belongs to no request, a DELETE ends a session (basic/transports). Transports without requests of
- * their own act as if they had them, so that the eras need to know of one form only.
+ * Carries messages to one backend and back, in the terms of Streamable HTTP: a POST sends a message, a GET opens the
+ * stream of server messages not tied to a request, a DELETE ends a session (basic/transports). Transports of other
+ * forms emulate these, so that the eras know only one.
  */
 export interface Transport {
   /**
-   * Sessions are made by the transport itself: one that is gone is told by the status 404, nothing that the backend says
-   * can mean the same, and each has a stream for what belongs to no request.
+   * The transport assigns the session ids. Then only status 404 means that a session is lost, whatever the backend
+   * says, and each session has a standalone GET stream.
    */
   readonly ownsSessions?: boolean;
   /**
@@ -40,16 +40,13 @@ export interface Transport {
     method: 'POST' | 'GET' | 'DELETE',
     headers: readonly string[],
     body: Rope | undefined,
-    sink: AnswerSink,
+    sink: ResponseSink,
   ): UpstreamRequest;
-  /** A session is given up without a DELETE, since the backend does not know it any more. */
-  abandon?(sessionId: string): void;
-  /** The backend did what it should not, and the gateway puts up with it; in words that go with its name. */
-  quirk(what: string): void;
-  /**
-   * A transport to try something out over that the backend may not survive; to be closed after that. Left out where
-   * nothing can happen to the backend.
-   */
+  /** Drops a session that the backend no longer knows; no DELETE is sent. */
+  dropSession?(sessionId: string): void;
+  /** Reports a deviation of the backend from the protocol that the gateway tolerates, as a predicate: "sends ...". */
+  reportDeviation(what: string): void;
+  /** Opens a separate transport for requests that may crash the backend. Absent where none can. The caller closes it. */
   probeTransport?(): Transport;
   /** Ends every connection, also those in use. */
   close(): Promise<void>;

@@ -122,7 +122,9 @@ describe('no message, and no credential, is sent', () => {
     expect(answer.status).toBe(502);
     expect(answer.json.error.message).toMatch(/another origin.*backend\.messagesUrl|announces no URL/);
     expect(posts(backend)).toEqual([]);
-    expect(gateway.logs.filter(({ quirk }: Loose) => /its event stream/.test(quirk ?? ''))).toHaveLength(1);
+    expect(
+      gateway.logs.filter(({ deviation }: Loose) => /its event stream/.test(deviation ?? '')),
+    ).toHaveLength(1);
     await until(() => backend.open().length === 0, 'the stream to be closed');
   });
 });

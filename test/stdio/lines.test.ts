@@ -59,7 +59,7 @@ test('bytes that are no UTF-8 are replaced, and nothing else suffers', async () 
   const session = await legacy(url);
   expect(textOf((await call(session, 'invalid')).json)).toBe('\uFFFD\uFFFD');
   expect(textOf((await call(session, 'echo')).json)).toContain('args');
-  expect(logged('should not')[0]?.quirk).toContain('no UTF-8');
+  expect(logged('deviates')[0]?.deviation).toContain('not valid UTF-8');
 });
 
 test('white space in a message of a client does not break its line', async () => {

@@ -32,14 +32,14 @@ async function ask({ client }: Connection): Promise<void> {
 }
 
 async function askOnce(): Promise<Connection> {
-  const connection = connections.take();
+  const connection = connections.acquire();
   await ask(connection);
-  connections.giveBack(connection);
+  connections.release(connection);
   return connection;
 }
 
 test('requests in turn share one connection, whatever else is in use', async () => {
-  const inUse = Array.from({ length: 50 }, () => connections.take());
+  const inUse = Array.from({ length: 50 }, () => connections.acquire());
   const first = await askOnce();
   expect(inUse).not.toContain(first);
   expect(await askOnce()).toBe(first);
@@ -47,36 +47,36 @@ test('requests in turn share one connection, whatever else is in use', async () 
 });
 
 test('the connection that was used last is the next to be used', async () => {
-  const [older, newer] = [connections.take(), connections.take()];
+  const [older, newer] = [connections.acquire(), connections.acquire()];
   await Promise.all([ask(older), ask(newer)]);
-  connections.giveBack(older);
-  connections.giveBack(newer);
-  expect(connections.take()).toBe(newer);
-  expect(connections.take()).toBe(older);
+  connections.release(older);
+  connections.release(newer);
+  expect(connections.acquire()).toBe(newer);
+  expect(connections.acquire()).toBe(older);
 });
 
 test('once one was found dead, none that waited beside it is used, and none that comes back later', async () => {
-  const [waiting, busy, dead] = [connections.take(), connections.take(), connections.take()];
+  const [waiting, busy, dead] = [connections.acquire(), connections.acquire(), connections.acquire()];
   await Promise.all([ask(waiting), ask(busy)]);
-  connections.giveBack(waiting);
+  connections.release(waiting);
   connections.discard(dead);
-  connections.retire(dead);
-  connections.giveBack(busy);
-  const next = connections.take();
+  connections.discardIdle(dead);
+  connections.release(busy);
+  const next = connections.acquire();
   expect([waiting, busy, dead]).not.toContain(next);
-  connections.giveBack(next);
+  connections.release(next);
   // What another one of the same time tells is no news.
-  connections.retire(dead);
-  expect(connections.take()).toBe(next);
+  connections.discardIdle(dead);
+  expect(connections.acquire()).toBe(next);
   await vi.waitFor(() => expect(sockets.size).toBe(0));
 });
 
 test('connections of a busy hour are let go afterwards', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
-  const many = Array.from({ length: 100 }, () => connections.take());
-  for (const connection of many) connections.giveBack(connection);
+  const many = Array.from({ length: 100 }, () => connections.acquire());
+  for (const connection of many) connections.release(connection);
   vi.advanceTimersByTime(60_000);
-  for (let i = 0; i < 100; i++) connections.giveBack(connections.take());
-  const left = new Set(Array.from({ length: 100 }, () => connections.take()));
+  for (let i = 0; i < 100; i++) connections.release(connections.acquire());
+  const left = new Set(Array.from({ length: 100 }, () => connections.acquire()));
   expect(many.filter((connection) => left.has(connection))).toHaveLength(1);
 });

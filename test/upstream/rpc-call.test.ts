@@ -3,25 +3,25 @@ import { Ticker } from '../../src/exchange/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';
 import { TransportError } from '../../src/upstream/errors.js';
 import { NO_ID, RpcCall, type RpcListener } from '../../src/upstream/rpc-call.js';
-import type { AnswerSink, Transport } from '../../src/upstream/transport.js';
+import type { ResponseSink, Transport } from '../../src/upstream/transport.js';
 
 const ticker = new Ticker();
 afterEach(() => ticker.stop());
 
 /** A transport that sends nothing, and the sinks of what it should have sent. */
 function quietTransport() {
-  const sinks: AnswerSink[] = [];
-  const quirks: string[] = [];
+  const sinks: ResponseSink[] = [];
+  const deviations: string[] = [];
   const aborted: number[] = [];
   const transport: Transport = {
-    quirk: (what) => quirks.push(what),
+    reportDeviation: (what) => deviations.push(what),
     close: async () => {},
     send(_method, _headers, _body, sink) {
       const index = sinks.push(sink) - 1;
       return { abort: () => aborted.push(index), waitFor() {} };
     },
   };
-  return { transport, sinks, quirks, aborted };
+  return { transport, sinks, deviations, aborted };
 }
 
 function call(id: string, options: { safe?: boolean; listener?: Partial<RpcListener> } = {}) {
@@ -34,8 +34,13 @@ function call(id: string, options: { safe?: boolean; listener?: Partial<RpcListe
   };
   const quiet = quietTransport();
   const rpc = new RpcCall(id, ticker, listener);
-  rpc.post(quiet.transport, [], new Rope().push('{}'), options.safe ?? false);
-  return { rpc, heard, sink: quiet.sinks[0] as AnswerSink, ...quiet };
+  rpc.post({
+    transport: quiet.transport,
+    headers: [],
+    body: new Rope().push('{}'),
+    repeatable: options.safe ?? false,
+  });
+  return { rpc, heard, sink: quiet.sinks[0] as ResponseSink, ...quiet };
 }
 
 const result = (id: string | undefined, value = '{}') =>
@@ -133,12 +138,12 @@ describe('without a response', () => {
   test.each(['', '{', '[', '[{]', '{}', 'null', '"x"', '[1,2]', '{"jsonrpc":"1.0","id":7,"result":{}}'])(
     'the message %j is passed over, and noted',
     async (text) => {
-      const { rpc, sink, quirks } = call('7');
+      const { rpc, sink, deviations } = call('7');
       sink.onHead(200, {});
       sink.onMessage(Buffer.from(text), undefined);
       sink.onEnd('');
       expect(await rpc.reply).toMatchObject({ kind: 'no-answer', status: 200 });
-      expect(quirks).toHaveLength(1);
+      expect(deviations).toHaveLength(1);
     },
   );
 
@@ -204,11 +209,11 @@ describe('a request that meets a dead connection', () => {
 });
 
 test('bytes that are no UTF-8 are read as replacement characters, and noted', async () => {
-  const { rpc, sink, quirks } = call('7');
+  const { rpc, sink, deviations } = call('7');
   const [before, after] = ['{"jsonrpc":"2.0","id":7,"result":{"a":"', '"}}'];
   sink.onMessage(Buffer.concat([Buffer.from(before), Buffer.from([0xff]), Buffer.from(after)]), undefined);
   const reply = await rpc.reply;
   if (reply.kind !== 'answer') throw new Error(reply.kind);
   expect(reply.frame.bytes.toString()).toBe(`${before}\ufffd${after}`);
-  expect(quirks).toEqual([expect.stringContaining('UTF-8')]);
+  expect(deviations).toEqual([expect.stringContaining('UTF-8')]);
 });

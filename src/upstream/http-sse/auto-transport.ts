@@ -1,6 +1,6 @@
 import type { Rope } from '../../jsonrpc/index.js';
 import type { StreamableHttpTransport } from '../streamable-http.js';
-import type { AnswerSink, Transport, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, Transport, UpstreamRequest } from '../transport.js';
 import { headerOf } from './headers.js';
 import { Opening, type UrlTransport, type Ways } from './opening.js';
 import { HttpSseTransport } from './transport.js';
@@ -30,7 +30,7 @@ export class AutoTransport implements Transport, Ways {
     method: 'POST' | 'GET' | 'DELETE',
     headers: readonly string[],
     body: Rope | undefined,
-    sink: AnswerSink,
+    sink: ResponseSink,
   ): UpstreamRequest {
     const session = headerOf(headers, 'mcp-session-id');
     if (session !== undefined && HttpSseTransport.isSessionId(session)) {
@@ -49,12 +49,12 @@ export class AutoTransport implements Transport, Ways {
     this.#onFound(transport);
   }
 
-  abandon(sessionId: string): void {
-    this.sse.abandon(sessionId);
+  dropSession(sessionId: string): void {
+    this.sse.dropSession(sessionId);
   }
 
-  quirk(what: string): void {
-    this.streamable.quirk(what);
+  reportDeviation(what: string): void {
+    this.streamable.reportDeviation(what);
   }
 
   async close(): Promise<void> {

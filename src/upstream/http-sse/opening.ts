@@ -3,7 +3,7 @@ import type { Backpressure } from '../backpressure.js';
 import type { TransportError } from '../errors.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { StreamableHttpTransport } from '../streamable-http.js';
-import type { AnswerSink, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, UpstreamRequest } from '../transport.js';
 import { ENDPOINT, type NoStream } from './stream.js';
 import type { HttpSseTransport } from './transport.js';
 
@@ -35,11 +35,11 @@ const NO_POST: ReadonlySet<number> = new Set([404, 405, 501]);
  * a GET that should open the event stream of HTTP+SSE (basic/transports, "Backwards Compatibility"). What worked last
  * is tried first. A refusal by both is told in the words of the first.
  */
-export class Opening implements AnswerSink, UpstreamRequest {
+export class Opening implements ResponseSink, UpstreamRequest {
   readonly #ways: Ways;
   readonly #headers: readonly string[];
   readonly #body: Rope;
-  readonly #sink: AnswerSink;
+  readonly #sink: ResponseSink;
   #upstreamRequest: UpstreamRequest | undefined;
   #over = false;
   #status = 0;
@@ -48,7 +48,7 @@ export class Opening implements AnswerSink, UpstreamRequest {
   /** Why there was no event stream where one was expected. */
   #noStream: NoStream | undefined;
 
-  constructor(ways: Ways, headers: readonly string[], body: Rope, sink: AnswerSink) {
+  constructor(ways: Ways, headers: readonly string[], body: Rope, sink: ResponseSink) {
     this.#ways = ways;
     this.#headers = headers;
     this.#body = body;

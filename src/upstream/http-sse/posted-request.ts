@@ -4,7 +4,7 @@ import type { TransportError } from '../errors.js';
 import { HttpUpstreamRequest } from '../http-request.js';
 import type { HttpTarget } from '../http-target.js';
 import type { ResponseHeaders } from '../response-headers.js';
-import type { AnswerSink, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, UpstreamRequest } from '../transport.js';
 
 /** What a message is part of. */
 export interface CallOwner {
@@ -31,12 +31,12 @@ const ACCEPTED = 202;
  * One POST to an HTTP+SSE server, and the answer that comes on the session's stream, told as if it had come in the
  * answer to the POST.
  */
-export class StreamCall implements AnswerSink, UpstreamRequest, Receiver {
+export class StreamCall implements ResponseSink, UpstreamRequest, Receiver {
   lossy = false;
   /** Of a request; undefined for all other messages, which have no answer. */
   readonly id: RequestId | undefined;
   readonly #owner: CallOwner;
-  readonly #sink: AnswerSink;
+  readonly #sink: ResponseSink;
   /** Headers of the answer, where there is one. */
   readonly #answerHeaders: ResponseHeaders;
   #upstreamRequest: HttpUpstreamRequest | undefined;
@@ -46,7 +46,12 @@ export class StreamCall implements AnswerSink, UpstreamRequest, Receiver {
   #posted = false;
   #lingering: NodeJS.Timeout | undefined;
 
-  constructor(owner: CallOwner, id: RequestId | undefined, sink: AnswerSink, answerHeaders: ResponseHeaders) {
+  constructor(
+    owner: CallOwner,
+    id: RequestId | undefined,
+    sink: ResponseSink,
+    answerHeaders: ResponseHeaders,
+  ) {
     this.#owner = owner;
     this.id = id;
     this.#sink = sink;

@@ -14,7 +14,7 @@ import { TransportError } from '../errors.js';
 import { withFixed } from '../fixed-headers.js';
 import type { HttpTarget } from '../http-target.js';
 import type { ResponseHeaders } from '../response-headers.js';
-import type { AnswerSink, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, UpstreamRequest } from '../transport.js';
 import { messageHeaders, streamHeaders } from './headers.js';
 import { type CallOwner, type Receiver, StreamCall } from './posted-request.js';
 import { Calls } from './posted-requests.js';
@@ -32,7 +32,7 @@ export interface SessionOptions {
   readonly postHeaders: readonly string[];
   /** Longest time until the `endpoint` event. */
   readonly endpointMs: number;
-  readonly onQuirk: (what: string) => void;
+  readonly onDeviation: (what: string) => void;
   /** The session can be used. */
   readonly onOpen: () => void;
   readonly onOver: () => void;
@@ -81,7 +81,7 @@ export class HttpSseSession implements StreamListener, CallOwner, ReadableSessio
     options: SessionOptions,
     headers: readonly string[],
     initialize: { readonly id: RequestId | undefined; readonly body: Buffer },
-    sink: AnswerSink,
+    sink: ResponseSink,
     instead?: (why: NoStream) => void,
   ) {
     this.#options = options;
@@ -107,7 +107,7 @@ export class HttpSseSession implements StreamListener, CallOwner, ReadableSessio
     headers: readonly string[],
     id: RequestId | undefined,
     body: Buffer,
-    sink: AnswerSink,
+    sink: ResponseSink,
   ): UpstreamRequest {
     const call = new StreamCall(this, id, sink, {});
     this.#calls.add(call);
@@ -116,7 +116,7 @@ export class HttpSseSession implements StreamListener, CallOwner, ReadableSessio
   }
 
   /** Gives what belongs to no request to a sink. */
-  listen(sink: AnswerSink): UpstreamRequest {
+  listen(sink: ResponseSink): UpstreamRequest {
     const reader = new StreamReader(this, sink);
     this.#listener = reader;
     queueMicrotask(() => {
@@ -176,8 +176,8 @@ export class HttpSseSession implements StreamListener, CallOwner, ReadableSessio
     } else if (frame.type === 'request' || frame.type === 'notification') this.#keep(frame);
   }
 
-  onQuirk(what: string): void {
-    this.#options.onQuirk(what);
+  onDeviation(what: string): void {
+    this.#options.onDeviation(what);
   }
 
   onOver(why: NoStream): void {
@@ -229,7 +229,7 @@ export class HttpSseSession implements StreamListener, CallOwner, ReadableSessio
     const over = () => {
       this.#pongs--;
     };
-    const nobody: AnswerSink = { onHead() {}, onMessage() {}, onEnd: over, onError: over };
+    const nobody: ResponseSink = { onHead() {}, onMessage() {}, onEnd: over, onError: over };
     this.post(this.#firstHeaders, undefined, resultRope(id, new Rope().push('{}')).toBuffer(), nobody);
   }
 

@@ -1,6 +1,6 @@
 import type { Frame } from '../../jsonrpc/index.js';
 import type { Backpressure } from '../backpressure.js';
-import type { AnswerSink, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, UpstreamRequest } from '../transport.js';
 import type { Receiver } from './posted-request.js';
 
 /** The session whose stream is listened to. */
@@ -13,10 +13,10 @@ export interface ReadableSession {
 export class StreamReader implements UpstreamRequest, Receiver {
   lossy = false;
   readonly #session: ReadableSession;
-  readonly #sink: AnswerSink;
+  readonly #sink: ResponseSink;
   #closed = false;
 
-  constructor(session: ReadableSession, sink: AnswerSink) {
+  constructor(session: ReadableSession, sink: ResponseSink) {
     this.#session = session;
     this.#sink = sink;
   }

@@ -4,7 +4,7 @@ import { TransportError } from '../errors.js';
 import { HttpUpstreamRequest } from '../http-request.js';
 import type { HttpTarget } from '../http-target.js';
 import type { ResponseHeaders } from '../response-headers.js';
-import type { AnswerSink } from '../transport.js';
+import type { ResponseSink } from '../transport.js';
 
 /** Why there is no event stream: what the backend answered in its place, or what went wrong. */
 export type NoStream =
@@ -27,7 +27,7 @@ export interface StreamListener {
   onFrame(frame: Frame): void;
   /** The stream is over, or there was none. Told once, unless it was closed from this side. */
   onOver(why: NoStream): void;
-  onQuirk(what: string): void;
+  onDeviation(what: string): void;
 }
 
 /** As much of a refusal as is kept. */
@@ -36,7 +36,7 @@ const MAX_TEXT_BYTES = 2_048;
 export const ENDPOINT = 'endpoint';
 
 /** The event stream of one session with an HTTP+SSE server: everything that it says comes on it. */
-export class SseStream implements AnswerSink {
+export class SseStream implements ResponseSink {
   readonly #listener: StreamListener;
   readonly #upstreamRequest: HttpUpstreamRequest;
   readonly #timer: NodeJS.Timeout;
@@ -103,13 +103,13 @@ export class SseStream implements AnswerSink {
       return;
     }
     const { bytes, replaced } = toValidUtf8(raw);
-    if (replaced) this.#listener.onQuirk('sends bytes that are no UTF-8');
+    if (replaced) this.#listener.onDeviation('sends bytes that are no UTF-8');
     let frames: Frame[];
     try {
       frames = parseLenientFrames(bytes);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      this.#listener.onQuirk(`sends what is no JSON-RPC message: ${error.message}`);
+      this.#listener.onDeviation(`sends what is no JSON-RPC message: ${error.message}`);
       return;
     }
     for (const frame of frames) this.#listener.onFrame(frame);

@@ -2,7 +2,7 @@ import { parseFrame, type RequestId, type Rope } from '../../jsonrpc/index.js';
 import { Connections } from '../connections.js';
 import { TransportError } from '../errors.js';
 import { FixedTarget, type HttpLimits } from '../http-target.js';
-import type { AnswerSink, Transport, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, Transport, UpstreamRequest } from '../transport.js';
 import { resolveEndpoint } from './endpoint.js';
 import { headerOf } from './headers.js';
 import { HttpSseSession, SESSION_PREFIX } from './session.js';
@@ -20,7 +20,7 @@ export interface HttpSseOptions extends HttpLimits {
   readonly connectMs: number;
   /** Longest time until a stream says where to send messages. */
   readonly endpointMs: number;
-  readonly onQuirk?: (what: string) => void;
+  readonly onDeviation?: (what: string) => void;
 }
 
 /**
@@ -60,7 +60,7 @@ export class HttpSseTransport implements Transport {
     method: 'POST' | 'GET' | 'DELETE',
     headers: readonly string[],
     body: Rope | undefined,
-    sink: AnswerSink,
+    sink: ResponseSink,
   ): UpstreamRequest {
     const id = headerOf(headers, 'mcp-session-id');
     if (method === 'POST' && id === undefined && body !== undefined) return this.open(headers, body, sink);
@@ -81,11 +81,11 @@ export class HttpSseTransport implements Transport {
   open(
     headers: readonly string[],
     body: Rope,
-    sink: AnswerSink,
+    sink: ResponseSink,
     instead?: (why: NoStream) => void,
     onOpen?: () => void,
   ): UpstreamRequest {
-    const { endpointMs, onQuirk } = this.#options;
+    const { endpointMs, onDeviation } = this.#options;
     const session = new HttpSseSession(
       {
         stream: this.#stream,
@@ -93,7 +93,7 @@ export class HttpSseTransport implements Transport {
         getHeaders: this.#getHeaders,
         postHeaders: this.#postHeaders,
         endpointMs,
-        onQuirk: (what) => onQuirk?.(what),
+        onDeviation: (what) => onDeviation?.(what),
         onOpen: () => onOpen?.(),
         onOver: () => this.#sessions.delete(session.id),
       },
@@ -107,12 +107,12 @@ export class HttpSseTransport implements Transport {
     return session.handshake;
   }
 
-  abandon(sessionId: string): void {
+  dropSession(sessionId: string): void {
     this.#sessions.get(sessionId)?.retire();
   }
 
-  quirk(what: string): void {
-    this.#options.onQuirk?.(what);
+  reportDeviation(what: string): void {
+    this.#options.onDeviation?.(what);
   }
 
   async close(): Promise<void> {
@@ -127,7 +127,7 @@ export class HttpSseTransport implements Transport {
     try {
       return this.#targetAt(resolveEndpoint(announced, this.#url, this.#messagesUrl));
     } catch (error) {
-      if (error instanceof TransportError) this.quirk(error.message);
+      if (error instanceof TransportError) this.reportDeviation(error.message);
       throw error;
     }
   }
@@ -143,7 +143,7 @@ export class HttpSseTransport implements Transport {
 }
 
 /** Tells a sink an answer that was never on the wire; not at once, since who sends does not know the transmission yet. */
-function answerWith(sink: AnswerSink, status: number, text: string): UpstreamRequest {
+function answerWith(sink: ResponseSink, status: number, text: string): UpstreamRequest {
   let aborted = false;
   queueMicrotask(() => {
     if (aborted) return;

@@ -14,7 +14,8 @@ import {
 } from '../../jsonrpc/index.js';
 import type { Backpressure } from '../backpressure.js';
 import { TransportError, type TransportFailure } from '../errors.js';
-import type { AnswerSink, UpstreamRequest } from '../transport.js';
+import { INVALID_UTF8 } from '../read-frames.js';
+import type { ResponseSink, UpstreamRequest } from '../transport.js';
 import { Child, type Command } from './child.js';
 import type { ChildLog } from './child-log.js';
 import { Call, type CallOwner, type Recipient } from './in-flight-request.js';
@@ -29,7 +30,7 @@ export interface ConversationOptions<R extends Routing> {
   readonly lineBytes: number;
   readonly routing: (talk: Talk) => R;
   readonly log: ChildLog;
-  readonly onQuirk: (what: string) => void;
+  readonly onDeviation: (what: string) => void;
   /** It has answered something else than the handshake for the first time. */
   readonly onUseful: () => void;
   /**
@@ -71,7 +72,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   readonly #options: ConversationOptions<R>;
   readonly #child: Child;
   /** Messages without a response that are on their way. */
-  readonly #untold = new Set<AnswerSink>();
+  readonly #untold = new Set<ResponseSink>();
   #nextId = 1;
   /** Whoever the process is held up for. */
   #heldFor: Recipient | undefined;
@@ -115,7 +116,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   }
 
   /** @param session the one that the request came on */
-  request(frame: RequestFrame, sink: AnswerSink, session: StdioSession | undefined): Call {
+  request(frame: RequestFrame, sink: ResponseSink, session: StdioSession | undefined): Call {
     this.#detach();
     const facts = factsOf(frame);
     const { renumbers } = this.routing;
@@ -136,7 +137,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
   }
 
   /** Writes a notification, or the answer to a question, which is answered as soon as it is written. */
-  post(message: Rope, sink: AnswerSink): UpstreamRequest {
+  post(message: Rope, sink: ResponseSink): UpstreamRequest {
     this.#untold.add(sink);
     if (this.over) queueMicrotask(() => this.#failPost(sink, new TransportError('unreachable', ENDED)));
     const recall = this.#child.write(asLine(message), () => {
@@ -167,8 +168,8 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
     this.write(errorRope(id, METHOD_NOT_FOUND, message));
   }
 
-  quirk(what: string): void {
-    this.#options.onQuirk(what);
+  reportDeviation(what: string): void {
+    this.#options.onDeviation(what);
   }
 
   abandoned(call: Call): void {
@@ -263,7 +264,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
     const { bytes, replaced } = toValidUtf8(line);
     try {
       const frames = parseLenientFrames(bytes);
-      if (replaced) this.quirk('sends bytes that are no UTF-8');
+      if (replaced) this.reportDeviation(INVALID_UTF8);
       return frames;
     } catch (error) {
       if (error instanceof FrameError) return undefined;
@@ -346,7 +347,7 @@ export class Conversation<R extends Routing = Routing> implements CallOwner, Tal
     for (const sink of [...this.#untold]) this.#failPost(sink, error);
   }
 
-  #failPost(sink: AnswerSink, error: TransportError): void {
+  #failPost(sink: ResponseSink, error: TransportError): void {
     if (this.#untold.delete(sink)) sink.onError(error);
   }
 }

@@ -2,7 +2,7 @@ import type { RequestId } from '../../jsonrpc/index.js';
 import type { Backpressure } from '../backpressure.js';
 import { TransportError } from '../errors.js';
 import type { ResponseHeaders } from '../response-headers.js';
-import type { AnswerSink, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, UpstreamRequest } from '../transport.js';
 import { INITIALIZE, type RequestTraits } from './messages.js';
 import type { StdioSession } from './session.js';
 
@@ -37,13 +37,13 @@ export class Call implements UpstreamRequest, Recipient {
   /** Takes the request back, where it has not been written yet. */
   recall: (() => boolean) | undefined;
   readonly #owner: CallOwner;
-  readonly #sink: AnswerSink;
+  readonly #sink: ResponseSink;
   #begun = false;
   #over = false;
 
   constructor(
     owner: CallOwner,
-    sink: AnswerSink,
+    sink: ResponseSink,
     about: {
       id: RequestId;
       key: string;

@@ -1,6 +1,6 @@
 import { parseLenientFrame, type Rope } from '../../jsonrpc/index.js';
 import { TransportError } from '../errors.js';
-import type { AnswerSink, Transport, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, Transport, UpstreamRequest } from '../transport.js';
 import type { Conversation } from './conversation.js';
 import type { Processes } from './processes.js';
 import { SharedRouting } from './shared-routing.js';
@@ -21,7 +21,7 @@ export class ProbeTransport implements Transport {
     method: 'POST' | 'GET' | 'DELETE',
     _headers: readonly string[],
     body: Rope | undefined,
-    sink: AnswerSink,
+    sink: ResponseSink,
   ): UpstreamRequest {
     if (method !== 'POST' || body === undefined) return synthesizeResponse(sink, 405, '');
     const frame = parseLenientFrame(body.toBuffer());
@@ -41,7 +41,7 @@ export class ProbeTransport implements Transport {
     }
   }
 
-  quirk(): void {}
+  reportDeviation(): void {}
 
   async close(): Promise<void> {
     await this.#processes.close();

@@ -14,8 +14,8 @@ export interface ProcessesOptions {
   /** How long a call may take in all, in milliseconds; endless where it is left out. */
   readonly totalMs?: number | undefined;
   readonly log: ProcessLog;
-  /** Told, in words that go with the backend's name, of what the backend does wrong and the gateway puts up with. */
-  readonly onQuirk?: ((what: string) => void) | undefined;
+  /** See {@link Transport.reportDeviation}. */
+  readonly onDeviation?: ((what: string) => void) | undefined;
 }
 
 /** The processes of one backend: how many, how soon after each other, and their end. */
@@ -38,7 +38,7 @@ export class Processes {
    * @throws TransportError `unreachable` where none is to be started now
    */
   start<R extends Routing>(routing: (talk: Talk) => R, onOver: () => void): Conversation<R> {
-    const { command, limit, log, resultBytes, onQuirk, totalMs } = this.#options;
+    const { command, limit, log, resultBytes, onDeviation, totalMs } = this.#options;
     if (this.#closed) throw new TransportError('unreachable', 'the gateway is shutting down');
     const { refusal } = this.#restarts;
     if (refusal !== undefined) throw new TransportError('unreachable', refusal);
@@ -52,7 +52,7 @@ export class Processes {
       lineBytes: resultBytes,
       totalMs: totalMs ?? Number.POSITIVE_INFINITY,
       log: new ChildLog(log, this.#noisy),
-      onQuirk: (what) => onQuirk?.(what),
+      onDeviation: (what) => onDeviation?.(what),
       onUseful: () => this.#restarts.worked(),
       onGone: (reason, failed) => {
         if (failed) this.#restarts.failed(reason, startedAt);

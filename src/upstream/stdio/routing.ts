@@ -18,7 +18,7 @@ export interface Talk {
   write(message: Rope): void;
   refuse(frame: RequestFrame): void;
   lags(recipient: Recipient, backpressure: Backpressure): void;
-  quirk(what: string): void;
+  reportDeviation(what: string): void;
 }
 
 /** Whom the requests and notifications of a process are for. */

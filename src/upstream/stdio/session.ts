@@ -1,5 +1,5 @@
 import type { Backpressure } from '../backpressure.js';
-import type { AnswerSink, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, UpstreamRequest } from '../transport.js';
 import type { Recipient } from './in-flight-request.js';
 
 /** Messages that are kept until somebody listens: servers ask for roots as soon as they are let. */
@@ -10,7 +10,7 @@ const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 export class StdioSession implements Recipient {
   lags = false;
   readonly id: string;
-  #stream: AnswerSink | undefined;
+  #stream: ResponseSink | undefined;
   #kept: Buffer[] = [];
   #keptBytes = 0;
   #listened = false;
@@ -27,7 +27,7 @@ export class StdioSession implements Recipient {
   }
 
   /** Opens the stream; an older one makes way. */
-  listen(sink: AnswerSink): UpstreamRequest {
+  listen(sink: ResponseSink): UpstreamRequest {
     const older = this.#stream;
     this.#stream = sink;
     this.#listened = true;

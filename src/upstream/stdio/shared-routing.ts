@@ -55,7 +55,10 @@ export class SharedRouting implements Routing {
   onRequest(frame: RequestFrame): void {
     // The revision without sessions has no requests of the server, and no answers to them.
     if (this.inUse) this.#talk.refuse(frame);
-    else this.#talk.quirk(`asks for ${frame.method.slice(0, 100)}, though its revision has no such requests`);
+    else
+      this.#talk.reportDeviation(
+        `asks for ${frame.method.slice(0, 100)}, though its revision has no such requests`,
+      );
   }
 
   onNotification(frame: NotificationFrame): void {

@@ -8,7 +8,7 @@ import {
   resultRope,
 } from '../../jsonrpc/index.js';
 import type { TransportError } from '../errors.js';
-import type { AnswerSink, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, UpstreamRequest } from '../transport.js';
 import type { Conversation } from './conversation.js';
 import { Call, type CallOwner } from './in-flight-request.js';
 import { CANCELLED, factsOf, INITIALIZE, keyOf, paramOf, withId, withParam } from './messages.js';
@@ -16,7 +16,7 @@ import type { StdioSession } from './session.js';
 import type { SharedRouting } from './shared-routing.js';
 
 const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
-const NOBODY: AnswerSink = { onHead() {}, onMessage() {}, onEnd() {}, onError() {} };
+const NOBODY: ResponseSink = { onHead() {}, onMessage() {}, onEnd() {}, onError() {} };
 
 /**
  * A server of the handshake era that serves the sessions of all callers with one process. The gateway takes part in the
@@ -52,7 +52,11 @@ export class SharedServer implements CallOwner {
   }
 
   /** A session of a caller; its `initialize` is answered as soon as the server has answered that of the gateway. */
-  open(frame: RequestFrame, id: string, sink: AnswerSink): { session: StdioSession; sent: UpstreamRequest } {
+  open(
+    frame: RequestFrame,
+    id: string,
+    sink: ResponseSink,
+  ): { session: StdioSession; sent: UpstreamRequest } {
     const session = this.conversation.routing.join(id);
     const about = { id: frame.id, key: '', method: INITIALIZE, facts: factsOf(frame), session };
     const call = new Call(this, sink, about);
@@ -63,7 +67,7 @@ export class SharedServer implements CallOwner {
   }
 
   /** A request of a session. */
-  request(frame: RequestFrame, sink: AnswerSink, session: StdioSession): UpstreamRequest {
+  request(frame: RequestFrame, sink: ResponseSink, session: StdioSession): UpstreamRequest {
     if (this.conversation.routing.note(session, frame))
       return this.conversation.request(frame, sink, session);
     const about = { id: frame.id, key: '', method: frame.method, facts: factsOf(frame), session };
@@ -73,7 +77,7 @@ export class SharedServer implements CallOwner {
   }
 
   /** A message of a session without a response: of these only cancellations are the server's business. */
-  post(message: Rope, sink: AnswerSink, session: StdioSession): UpstreamRequest | undefined {
+  post(message: Rope, sink: ResponseSink, session: StdioSession): UpstreamRequest | undefined {
     const frame = parseLenientFrame(message.toBuffer());
     const given =
       frame.type === 'notification' && frame.method === CANCELLED ? paramOf(frame, 'requestId') : undefined;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { parseLenientFrame, type RequestFrame, type Rope } from '../../jsonrpc/index.js';
 import { TransportError } from '../errors.js';
-import type { AnswerSink, Transport, UpstreamRequest } from '../transport.js';
+import type { ResponseSink, Transport, UpstreamRequest } from '../transport.js';
 import type { Conversation } from './conversation.js';
 import { INITIALIZE, paramOf } from './messages.js';
 import { ProbeTransport } from './probe-transport.js';
@@ -29,8 +29,8 @@ export interface StdioOptions extends ProcessesOptions {
 interface Place {
   readonly conversation: Conversation;
   readonly session: StdioSession;
-  request(frame: RequestFrame, sink: AnswerSink): UpstreamRequest;
-  post(message: Rope, sink: AnswerSink): UpstreamRequest;
+  request(frame: RequestFrame, sink: ResponseSink): UpstreamRequest;
+  post(message: Rope, sink: ResponseSink): UpstreamRequest;
   end(): void;
 }
 
@@ -64,7 +64,7 @@ export class StdioTransport implements Transport {
     method: 'POST' | 'GET' | 'DELETE',
     headers: readonly string[],
     body: Rope | undefined,
-    sink: AnswerSink,
+    sink: ResponseSink,
   ): UpstreamRequest {
     const at = headers.indexOf('mcp-session-id');
     const place = at === -1 ? undefined : this.#places.get(headers[at + 1] as string);
@@ -72,19 +72,19 @@ export class StdioTransport implements Transport {
     if (method === 'POST' && body !== undefined) return this.#post(body, sink, place);
     if (place === undefined) return synthesizeResponse(sink, 405, 'there is no stream without a session');
     if (method === 'GET') return place.session.listen(sink);
-    this.abandon(place.session.id);
+    this.dropSession(place.session.id);
     return synthesizeResponse(sink, 200, '');
   }
 
   /** Ends a session, and the process that it has to itself. */
-  abandon(sessionId: string): void {
+  dropSession(sessionId: string): void {
     const place = this.#places.get(sessionId);
     this.#places.delete(sessionId);
     place?.end();
   }
 
-  quirk(what: string): void {
-    this.#options.onQuirk?.(what);
+  reportDeviation(what: string): void {
+    this.#options.onDeviation?.(what);
   }
 
   probeTransport(): Transport {
@@ -99,7 +99,7 @@ export class StdioTransport implements Transport {
     await Promise.all([this.#processes, ...this.#probeTransports].map((processes) => processes.close()));
   }
 
-  #post(body: Rope, sink: AnswerSink, place: Place | undefined): UpstreamRequest {
+  #post(body: Rope, sink: ResponseSink, place: Place | undefined): UpstreamRequest {
     const frame = parseLenientFrame(body.toBuffer());
     if (frame.type !== 'request') {
       const to = place ?? this.#common;
@@ -116,7 +116,7 @@ export class StdioTransport implements Transport {
   }
 
   /** A session, on a process of its own. */
-  #open(frame: RequestFrame, sink: AnswerSink): UpstreamRequest {
+  #open(frame: RequestFrame, sink: ResponseSink): UpstreamRequest {
     const id = randomUUID();
     const conversation = this.#processes.start(
       (talk) => new OwnRouting(id, talk),
@@ -134,7 +134,7 @@ export class StdioTransport implements Transport {
   }
 
   /** A session, on the process that all of them share. */
-  #join(frame: RequestFrame, sink: AnswerSink): UpstreamRequest {
+  #join(frame: RequestFrame, sink: ResponseSink): UpstreamRequest {
     const id = randomUUID();
     const server = this.#sharedServer(frame);
     const { session, sent } = server.open(frame, id, sink);
@@ -163,7 +163,7 @@ export class StdioTransport implements Transport {
     return server;
   }
 
-  #ask(frame: RequestFrame, sink: AnswerSink): UpstreamRequest {
+  #ask(frame: RequestFrame, sink: ResponseSink): UpstreamRequest {
     if (this.#common === undefined || this.#common.over) {
       const common = this.#startShared(() => {
         if (this.#common === common) this.#common = undefined;

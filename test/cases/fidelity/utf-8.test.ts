@@ -40,9 +40,9 @@ describe.each(CELLS)('%s', (cell) => {
         const { json } = await rig.call('tools/call', { name: 'echo' }, { id: 'u' });
         expect(json).toMatchObject({ id: 'u', result: { content: [{ text: `ü${text}ü` }] } });
       }
-      expect(rig.gateway.logs.filter(({ level, quirk }) => level === 40 && /UTF-8/.test(quirk))).toHaveLength(
-        1,
-      );
+      expect(
+        rig.gateway.logs.filter(({ level, deviation }) => level === 40 && /UTF-8/.test(deviation)),
+      ).toHaveLength(1);
     },
   );
 

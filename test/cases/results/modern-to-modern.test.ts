@@ -65,7 +65,7 @@ describe.each([
       const listed = (await rig.call('tools/list', another({}))).json.result;
       expect(listed).toEqual({ ...JSON.parse(`{${list}}`), resultType: 'complete' });
     }
-    expect(rig.gateway.logs.filter(({ quirk }) => /resultType/.test(quirk))).toHaveLength(1);
+    expect(rig.gateway.logs.filter(({ deviation }) => /resultType/.test(deviation))).toHaveLength(1);
   });
 
   test.each(['"weird"', '"COMPLETE"', '"task"', '""', '7', 'null', '["complete"]'])(

@@ -103,7 +103,12 @@ function initialize(
     () => rpc.abort(`no answer to initialize within ${backend.handshakeMs} ms`),
     deadline - performance.now(),
   );
-  rpc.post(backend.transport, headers, requestRope(0, 'initialize', body), isSafe('initialize'));
+  rpc.post({
+    transport: backend.transport,
+    headers,
+    body: requestRope(0, 'initialize', body),
+    repeatable: isSafe('initialize'),
+  });
   return rpc.reply.finally(() => clearTimeout(timer));
 }
 

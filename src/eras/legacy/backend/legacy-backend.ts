@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Ticker } from '../../../exchange/ticker.js';
 import type { Revision } from '../../../exchange/types.js';
-import type { AnswerSink, Transport } from '../../../upstream/transport.js';
+import type { ResponseSink, Transport } from '../../../upstream/transport.js';
 import { NEWEST_LEGACY } from '../wire/revisions.js';
 import type { InitializeInfo } from './handshake.js';
 import { LossTable } from './lost-session.js';
@@ -81,7 +81,7 @@ export class LegacyBackend {
         clearTimeout(timer);
         resolve();
       };
-      const sink: AnswerSink = { onHead() {}, onMessage() {}, onEnd: done, onError: done };
+      const sink: ResponseSink = { onHead() {}, onMessage() {}, onEnd: done, onError: done };
       const upstreamRequest = this.transport.send('DELETE', headers, undefined, sink);
       const timer = setTimeout(() => {
         upstreamRequest.abort();

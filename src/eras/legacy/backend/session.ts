@@ -163,7 +163,12 @@ export class BackendSession {
     this.#calls ??= new UnorderedSet();
     this.#calls.add(call);
     const body = requestRope(id, method, params(id));
-    call.rpc.post(this.backend.transport, this.headers(forwarded), body, isSafe(method));
+    call.rpc.post({
+      transport: this.backend.transport,
+      headers: this.headers(forwarded),
+      body,
+      repeatable: isSafe(method),
+    });
     return call;
   }
 
@@ -171,7 +176,7 @@ export class BackendSession {
   resumeCall(id: number, lastEventId: string, forwarded: ForwardedHeaders, listener: RpcListener): RpcCall {
     const { transport, ticker } = this.backend;
     const rpc = new RpcCall(String(id), ticker, listener);
-    return rpc.resumeBy(transport, [...this.getHeaders(forwarded), 'last-event-id', lastEventId]);
+    return rpc.resume(transport, [...this.getHeaders(forwarded), 'last-event-id', lastEventId]);
   }
 
   /** Headers of a GET on this session. */
@@ -247,7 +252,8 @@ export class BackendSession {
       limitMs,
     ).unref();
     try {
-      const reply = await rpc.post(transport, this.headers(forwarded), body, safe).reply;
+      const reply = await rpc.post({ transport, headers: this.headers(forwarded), body, repeatable: safe })
+        .reply;
       if (reply.kind !== 'failed') this.keepCookies(reply.headers);
       return reply;
     } finally {
@@ -334,7 +340,7 @@ export class BackendSession {
     if (this.lost) return;
     this.lost = true;
     this.closeGetStream();
-    if (this.id !== undefined) this.backend.transport.abandon?.(this.id);
+    if (this.id !== undefined) this.backend.transport.dropSession?.(this.id);
     this.watcher?.onLost();
   }
 

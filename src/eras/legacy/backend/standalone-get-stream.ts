@@ -9,7 +9,7 @@ import {
 } from '../../../jsonrpc/index.js';
 import type { TransportError } from '../../../upstream/errors.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
-import type { AnswerSink, UpstreamRequest } from '../../../upstream/transport.js';
+import type { ResponseSink, UpstreamRequest } from '../../../upstream/transport.js';
 import type { BackendSession, SessionListener } from './session.js';
 
 /** A server may ask for any pause; none at all would be a loop. */
@@ -29,7 +29,7 @@ export interface Watch {
  * everything there that belongs to no request, so it is kept open: taken up again with growing pauses when it ends,
  * given up when the backend says that it has none.
  */
-export class StandaloneGetStream implements AnswerSink {
+export class StandaloneGetStream implements ResponseSink {
   readonly #session: BackendSession;
   readonly #listener: SessionListener;
   #forwarded: ForwardedHeaders;

@@ -191,7 +191,12 @@ async function send(
   const startedAt = performance.now();
   const rpc = new RpcCall(id, backend.ticker, new CallListener(exchange, backend.onChange));
   exchange.onCancel((reason) => rpc.abort(reason));
-  const reply = await rpc.post(backend.transport, headers, body, isSafe(exchange.request.method)).reply;
+  const reply = await rpc.post({
+    transport: backend.transport,
+    headers,
+    body,
+    repeatable: isSafe(exchange.request.method),
+  }).reply;
   exchange.onCancel(undefined);
   exchange.notes.backendMs = performance.now() - startedAt;
   if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
@@ -246,7 +251,7 @@ function callHeaders(exchange: Exchange, tools: ToolMap): string[] {
 
 function noteResultType({ transport }: ModernBackend, { bytes, result }: ResultFrame): void {
   if (getMember(bytes, result, 'resultType') === undefined)
-    transport.quirk('leaves resultType out of its results');
+    transport.reportDeviation('leaves resultType out of its results');
 }
 
 /** @throws ExchangeError, WrongEra where the reply is no word to the client */

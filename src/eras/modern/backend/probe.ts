@@ -55,12 +55,12 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
   const id = '1';
   const rpc = new RpcCall(id, ticker, { ...SILENT, endpointRefuses: true });
   const timer = setTimeout(() => rpc.abort('silent'), timeoutMs).unref();
-  rpc.post(
+  rpc.post({
     transport,
     headers,
-    requestRope(id as never, 'server/discover', new Rope().push(`{"_meta":{${meta}}}`)),
-    isSafe('server/discover'),
-  );
+    body: requestRope(id as never, 'server/discover', new Rope().push(`{"_meta":{${meta}}}`)),
+    repeatable: isSafe('server/discover'),
+  });
   return rpc.reply.finally(() => clearTimeout(timer));
 }
 

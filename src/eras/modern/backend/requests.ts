@@ -97,7 +97,7 @@ export class ModernRequests {
     const expire = (): void => rpc.abort(`no answer to ${method} within ${limitMs} ms`);
     const timer = setTimeout(expire, deadline - performance.now()).unref();
     try {
-      return await rpc.post(transport, headers, body, isSafe(method)).reply;
+      return await rpc.post({ transport, headers, body, repeatable: isSafe(method) }).reply;
     } finally {
       clearTimeout(timer);
     }
@@ -110,6 +110,11 @@ export class ModernRequests {
     const params = this.#ownParams(caller).push(',"notifications":').push(filter).push('}');
     const rpc = new RpcCall(id, ticker, listener);
     const body = requestRope(id as never, LISTEN, params);
-    return rpc.post(transport, this.headers(caller, LISTEN, undefined), body, isSafe(LISTEN));
+    return rpc.post({
+      transport,
+      headers: this.headers(caller, LISTEN, undefined),
+      body,
+      repeatable: isSafe(LISTEN),
+    });
   }
 }
