@@ -1,81 +1,192 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-const SRC = fileURLToPath(new URL('../src', import.meta.url));
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const SRC = join(ROOT, 'src');
 
-/** What the files of a room may import of the others. A folder that is not listed puts the parts together. */
+/**
+ * What the files of each room may import of the others. A room is a folder of src, a side of an era, or a file that
+ * lies in none of these.
+ */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'version.ts': [],
   jsonrpc: [],
   config: [],
+  body: [],
   exchange: ['jsonrpc'],
   downstream: ['jsonrpc', 'exchange'],
-  upstream: ['jsonrpc', 'exchange'],
+  upstream: ['jsonrpc', 'exchange', 'body'],
+  telemetry: ['jsonrpc', 'exchange'],
+  authorization: ['jsonrpc', 'upstream'],
+  'eras/era.ts': ['jsonrpc', 'exchange', 'downstream', 'upstream'],
   'eras/legacy/wire': ['jsonrpc', 'exchange'],
-  'eras/legacy/client': ['jsonrpc', 'exchange', 'downstream', 'eras', 'eras/legacy/wire'],
-  'eras/legacy/backend': ['jsonrpc', 'exchange', 'upstream', 'eras', 'eras/legacy/wire'],
+  'eras/legacy/client': ['jsonrpc', 'exchange', 'downstream', 'eras/era.ts', 'eras/legacy/wire'],
+  'eras/legacy/backend': ['jsonrpc', 'exchange', 'upstream', 'eras/era.ts', 'eras/legacy/wire'],
+  'eras/legacy/index.ts': ['eras/era.ts', 'eras/legacy/wire', 'eras/legacy/client', 'eras/legacy/backend'],
   'eras/modern/wire': ['jsonrpc', 'exchange'],
-  'eras/modern/client': [
+  'eras/modern/client': ['jsonrpc', 'exchange', 'downstream', 'eras/era.ts', 'eras/modern/wire'],
+  'eras/modern/backend': ['jsonrpc', 'exchange', 'upstream', 'eras/era.ts', 'eras/modern/wire'],
+  'eras/modern/index.ts': ['eras/era.ts', 'eras/modern/wire', 'eras/modern/client', 'eras/modern/backend'],
+  'eras/index.ts': ['eras/era.ts', 'eras/legacy/index.ts', 'eras/modern/index.ts'],
+  http: ['jsonrpc', 'exchange', 'body', 'downstream', 'eras/index.ts', 'authorization'],
+  routes: [
+    'version.ts',
     'jsonrpc',
+    'config',
     'exchange',
     'downstream',
-    'eras',
-    'eras/modern/wire',
-    'eras/modern/backend',
+    'upstream',
+    'telemetry',
+    'authorization',
+    'eras/index.ts',
   ],
-  'eras/modern/backend': ['jsonrpc', 'exchange', 'upstream', 'eras', 'eras/modern/wire'],
-  authorization: ['jsonrpc', 'upstream'],
-  telemetry: ['jsonrpc', 'exchange'],
-  http: ['jsonrpc', 'exchange', 'downstream', 'upstream', 'eras', 'authorization'],
+  'gateway.ts': ['config', 'exchange', 'downstream', 'upstream', 'http', 'routes', 'shutdown.ts'],
+  'shutdown.ts': ['downstream', 'http', 'routes'],
+  commands: ['config', 'telemetry', 'routes', 'gateway.ts'],
+  'main.ts': ['commands', 'routes', 'gateway.ts'],
 };
 
-/** The room of a file below `src`: its folder, and within an era one of the three sides. */
-function folderOf(file: string): string {
-  return file
-    .split('/')
-    .slice(0, file.startsWith('eras/') ? 3 : 1)
-    .filter((part) => !part.endsWith('.ts') && !part.endsWith('.js'))
-    .join('/');
-}
-
-function imports(file: string): string[] {
-  const text = readFileSync(join(SRC, file), 'utf8');
-  const specifiers = [...text.matchAll(/\bfrom '(\.[^']*)'|\bimport\('(\.[^']*)'\)/g)].map(
-    ([, given, dynamic]) => given ?? dynamic ?? '',
-  );
-  return specifiers.map((specifier) => relative(SRC, join(SRC, dirname(file), specifier)));
+interface Import {
+  /** Path below src, as it is written: with `.js`. */
+  readonly to: string;
+  readonly typeOnly: boolean;
 }
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+const textOf = (file: string): string => readFileSync(join(SRC, file), 'utf8');
 
-test.each(Object.entries(MAY_IMPORT))('%s imports nothing but itself and %j', (folder, allowed) => {
-  const own = files.filter((file) => folderOf(file) === folder);
-  expect(own.length).toBeGreaterThan(0);
-  const wrong = own.flatMap((file) =>
-    imports(file)
-      .filter((target) => target !== 'version.js' && ![folder, ...allowed].includes(folderOf(target)))
-      .map((target) => `${file} imports ${target}`),
-  );
-  expect(wrong).toEqual([]);
+/** The imports of a file within src. */
+function importsOf(file: string): Import[] {
+  const imports = [
+    ...textOf(file).matchAll(
+      /\b(?:import|export)\s+(type\s)?(?:[^;']*?\sfrom\s+)?'(\.[^']*)'|\bimport\('(\.[^']*)'\)/g,
+    ),
+  ];
+  return imports.map(([, type, given, dynamic]) => ({
+    to: relative(SRC, join(SRC, dirname(file), given ?? dynamic ?? '')).replace(/\.js$/, '.ts'),
+    typeOnly: type !== undefined,
+  }));
+}
+
+/** The room of a file: its folder, the side of an era that it is in, or the file itself. */
+function roomOf(file: string): string {
+  const parts = file.split('/');
+  const depth = parts[0] === 'eras' ? 3 : 1;
+  return parts.length > depth ? parts.slice(0, depth).join('/') : file;
+}
+
+test('every room has its row in the table, and every row its room', () => {
+  expect([...new Set(files.map(roomOf))].sort()).toEqual(Object.keys(MAY_IMPORT).sort());
 });
 
-test('an era is known by name to the list of eras and to those that put the parts together alone', () => {
-  const knowing = files.filter(
-    (file) =>
-      !file.startsWith('eras/legacy/') && imports(file).some((target) => target.startsWith('eras/legacy/')),
-  );
-  expect(knowing.filter((file) => file !== 'eras/index.ts' && !file.startsWith('routes/')).sort()).toEqual([
-    'gateway.ts',
-  ]);
+test.each(Object.entries(MAY_IMPORT))('%s imports nothing but itself and %j', (room, allowed) => {
+  const wrong = files
+    .filter((file) => roomOf(file) === room)
+    .flatMap((file) =>
+      importsOf(file)
+        .filter(({ to }) => ![room, ...allowed].includes(roomOf(to)))
+        .map(({ to }) => `${file} imports ${to}`),
+    );
+  expect(wrong).toEqual([]);
 });
 
 test('every import is read: no file imports in a way that these tests overlook', () => {
   for (const file of files) {
-    const text = readFileSync(join(SRC, file), 'utf8');
-    const lines = text
+    const lines = textOf(file)
       .split('\n')
-      .filter((line) => /\bfrom ['"]|\bimport\(/.test(line) && !/^\s*(\*|\/\/)/.test(line));
-    for (const line of lines) expect(line, file).toMatch(/from '[^']+'|import\('[^']+'\)/);
+      .filter((line) => /\bfrom ['"]|\bimport\(|^import ['"]/.test(line) && !/^\s*(\*|\/\/)/.test(line));
+    for (const line of lines) expect(line, file).toMatch(/from '[^']+'|import\('[^']+'\)|^import '[^']+'/);
   }
+});
+
+test('no files import each other in a circle, not even for types', () => {
+  const state = new Map<string, 'open' | 'done'>();
+  const circles: string[] = [];
+  const visit = (file: string, path: readonly string[]): void => {
+    if (state.get(file) === 'done') return;
+    if (state.get(file) === 'open') {
+      circles.push([...path.slice(path.indexOf(file)), file].join(' -> '));
+      return;
+    }
+    state.set(file, 'open');
+    for (const { to } of importsOf(file)) visit(to, [...path, file]);
+    state.set(file, 'done');
+  };
+  for (const file of files) visit(file, []);
+  // The circles of these rooms are being taken apart.
+  expect(circles.filter((circle) => !/^(downstream|upstream\/stdio)\//.test(circle))).toEqual([]);
+});
+
+describe('wire is pure', () => {
+  const PURE_PACKAGES: ReadonlySet<string> = new Set(['node:buffer', 'node:crypto', 'lru-cache']);
+  const IMPURE =
+    /\bperformance\.|\bDate\.now|\bnew Date\b|\bset(Timeout|Interval|Immediate)\b|\bprocess\.|\brandom\w*\(|\bfetch\(|\bconsole\./i;
+
+  /** The files whose code a file runs: its own, and that of what it imports for more than types. */
+  function runBy(file: string, seen: Set<string> = new Set()): Set<string> {
+    if (seen.has(file)) return seen;
+    seen.add(file);
+    for (const { to, typeOnly } of importsOf(file)) if (!typeOnly) runBy(to, seen);
+    return seen;
+  }
+
+  test.each(files.filter((file) => roomOf(file).endsWith('/wire')))('%s', (file) => {
+    for (const run of runBy(file)) {
+      const text = textOf(run).replaceAll(/\/\*\*?[\s\S]*?\*\/|\/\/.*$/gm, '');
+      expect(text, run).not.toMatch(IMPURE);
+      const packages = [...text.matchAll(/^import (?!type\b)[^;]*?from '([^.'][^']*)'/gm)].map(
+        ([, name]) => name,
+      );
+      expect(
+        packages.filter((name) => !PURE_PACKAGES.has(name as string)),
+        run,
+      ).toEqual([]);
+    }
+  });
+});
+
+/** A copy of the gateway from which an era is torn out: its folder, and the lines of `eras/index.ts` that name it. */
+function withoutEra(era: string, directory: string): void {
+  cpSync(SRC, join(directory, 'src'), { recursive: true });
+  rmSync(join(directory, 'src/eras', era), { recursive: true });
+  const index = join(directory, 'src/eras/index.ts');
+  const lines = readFileSync(index, 'utf8').split('\n');
+  writeFileSync(index, lines.filter((line) => !new RegExp(`\\b${era}\\b`).test(line)).join('\n'));
+  for (const file of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'config'])
+    cpSync(join(ROOT, file), join(directory, file), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+}
+
+describe('an era is a room that can be torn down', () => {
+  let scratch: string;
+  beforeAll(() => {
+    scratch = mkdtempSync(join(tmpdir(), 'eragate-era-'));
+  });
+  afterAll(() => rmSync(scratch, { recursive: true }));
+
+  test.each(['legacy', 'modern'])('without %s the rest compiles', { timeout: 60_000 }, (era) => {
+    const directory = join(scratch, era);
+    mkdirSync(directory);
+    withoutEra(era, directory);
+    const tsc = join(ROOT, 'node_modules/.bin/tsc');
+    const { status, stdout } = spawnSync(tsc, ['-p', 'tsconfig.build.json'], {
+      cwd: directory,
+      encoding: 'utf8',
+    });
+    expect(stdout).toBe('');
+    expect(status).toBe(0);
+  });
 });

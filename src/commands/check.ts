@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type Config, formatDuration, loadConfig, type RouteConfig } from '../config/index.js';
-import { backendName } from '../routes/transport.js';
+import { backendName } from '../routes/backend-name.js';
 import { type CommandContext, EXIT, UsageError } from './context.js';
 import { table } from './text.js';
 

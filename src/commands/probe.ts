@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { parseDuration } from '../config/units.js';
-import { type CommandContext, EXIT, type ProbeReport, UsageError } from './context.js';
+import type { ProbeReport } from '../routes/probe-report.js';
+import { type CommandContext, EXIT, UsageError } from './context.js';
 import { printable, table } from './text.js';
 
 /** `eragate probe URL` or `probe -- PROGRAM ARGS`: prints what the server is and why. Fails where the era cannot be told. */

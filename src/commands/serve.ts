@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import closeWithGrace from 'close-with-grace';
 import { loadConfig } from '../config/index.js';
+import type { Gateway } from '../gateway.js';
 import { createLogger } from '../telemetry/logger.js';
-import { type CommandContext, EXIT, type Gateway, UsageError } from './context.js';
+import { type CommandContext, EXIT, UsageError } from './context.js';
 
 /** Container runtimes kill ten seconds after SIGTERM; whatever is left by then is cut off here, and cleanly. */
 const CLOSE_BOUND_MS = 9000;

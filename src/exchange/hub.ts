@@ -12,7 +12,7 @@ import {
   resourceUpdate,
   sameFilter,
 } from './changes.js';
-import { WrongEra } from './outbound.js';
+import { WrongEra } from './side-errors.js';
 
 /** The one source of changes that all subscribers of a hub share. */
 export interface Upstream {

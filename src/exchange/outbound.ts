@@ -1,7 +1,7 @@
 import type { ChangeFilter } from './changes.js';
 import type { Exchange } from './exchange.js';
 import type { Subscriber, Subscription } from './hub.js';
-import type { ErrorOutcome, Outcome } from './outcome.js';
+import type { Outcome } from './outcome.js';
 import type { Caller, EraName } from './types.js';
 
 /** What a backend says of itself, in the words of its own era. */
@@ -44,34 +44,4 @@ export interface Outbound {
   subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription>;
   /** Ends sessions and connections; never throws. */
   close(): Promise<void>;
-}
-
-/**
- * The backend refuses on one of its sides what it carries out on the other, and has not begun it. That says nothing of its
- * era.
- */
-export class OtherSide extends Error {
-  /** The refusal, for where the other side is not to be had. */
-  readonly otherwise: ErrorOutcome;
-
-  constructor(otherwise: ErrorOutcome) {
-    super(otherwise.message);
-    this.name = 'OtherSide';
-    this.otherwise = otherwise;
-  }
-}
-
-/** The backend refused what one of its era would take: the verdict about it has to be found again. */
-export class WrongEra extends Error {
-  /** The backend's answer as it is meant if the verdict proves right; undefined where it cannot be meant for a client. */
-  readonly otherwise: ErrorOutcome | undefined;
-  /** Whether none but a server of the other era answers so; it counts where asking for the era proves nothing. */
-  readonly proof: boolean;
-
-  constructor(message: string, otherwise?: ErrorOutcome, proof = false) {
-    super(message);
-    this.name = 'WrongEra';
-    this.otherwise = otherwise;
-    this.proof = proof;
-  }
 }

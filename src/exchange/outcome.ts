@@ -60,6 +60,8 @@ export interface ErrorOutcome {
   /** HTTP status that the backend used, or that the gateway asks for; the inbound side decides. */
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
+  /** The handler failed because the backend cannot send server requests in its era. */
+  readonly cannotAsk?: boolean | undefined;
 }
 
 export type Outcome = ResultOutcome | ErrorOutcome;

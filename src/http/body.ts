@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable, Transform } from 'node:stream';
-import { BodyCollector } from '../upstream/body-collector.js';
-import { contentCoding } from '../upstream/content-coding.js';
+import { BodyCollector } from '../body/body-collector.js';
+import { contentCoding } from '../body/content-coding.js';
 
 /** A request body that is not taken, with the HTTP status that says why. */
 export class BodyRefused extends Error {

@@ -1,11 +1,10 @@
-import { NEWEST_LEGACY } from '../eras/legacy/wire/revisions.js';
-import { type ProbeAnswer, type ProbeOptions, probe } from '../eras/modern/backend/probe.js';
+import type { Era, ProbeOptions, ProbeResult } from '../eras/index.js';
 import { Rope, requestRope } from '../jsonrpc/index.js';
 import { RpcCall, SILENT } from '../upstream/rpc-call.js';
 import type { Transport } from '../upstream/transport.js';
 
 export interface FindEraOptions extends ProbeOptions {
-  /** How long a server that is started for the purpose may take to answer anything at all. */
+  /** Longest time until a server that is started for the probe answers anything at all. */
   readonly startMs: number;
 }
 
@@ -13,43 +12,47 @@ export interface FindEraOptions extends ProbeOptions {
 const GRACE_MS = 250;
 
 /**
- * Asks a backend for its era. One on standard streams is asked on a process of its own: servers of the legacy era exit,
- * fall silent or are confused when they are asked for the other one (basic/transports/stdio, "Backward
- * Compatibility"), and whatever they do but to answer as a modern one means that they are of the legacy era.
+ * Probes a backend for an era. One on standard streams is probed in a process of its own: servers of the legacy era
+ * exit, fall silent or are confused by requests of another era (basic/transports/stdio, "Backward Compatibility"), so
+ * anything but a proper answer means that they do not speak it.
+ * @param other the era that the backend speaks if it does not speak this one
  */
-export async function findEra(options: FindEraOptions): Promise<ProbeAnswer> {
+export async function findEra(era: Era, other: Era, options: FindEraOptions): Promise<ProbeResult> {
   const transport = options.transport.probeTransport?.();
-  if (transport === undefined) return await probe(options);
+  if (transport === undefined) return await era.probe(options);
   try {
     const { timeoutMs, startMs } = options;
-    const asked = probe({ ...options, transport, timeoutMs: Math.max(timeoutMs, startMs) });
-    const { finding, reply } = await Promise.race([asked, silent(options, transport)]);
-    const kind = finding.kind === 'inconclusive' ? 'not-modern' : finding.kind;
-    return { finding: { kind, reason: finding.reason.replace(' HTTP 200,', '') }, reply };
+    const probed = era.probe({ ...options, transport, timeoutMs: Math.max(timeoutMs, startMs) });
+    const unanswered = answersOnly(other, era, transport, options);
+    const { finding, server } = await Promise.race([probed, unanswered]);
+    const kind = finding.kind === 'inconclusive' ? 'not-spoken' : finding.kind;
+    return { finding: { kind, reason: finding.reason.replace(' HTTP 200,', '') }, server };
   } finally {
+    // The process may take seconds to exit, which nothing has to wait for; closing never rejects.
     void transport.close();
   }
 }
 
 /**
- * Resolves once a server that says nothing to the probe has answered something else: it is not starting any more, but
- * does not know what it is asked.
+ * Resolves once a server that is silent to the probe has answered the first request of another era: it is not starting
+ * any more, but does not know what the probe asks.
  */
-async function silent(options: FindEraOptions, transport: Transport): Promise<ProbeAnswer> {
-  const { timeoutMs, ticker, ownInfo } = options;
+async function answersOnly(
+  other: Era,
+  era: Era,
+  transport: Transport,
+  { timeoutMs, ticker, ownInfo }: FindEraOptions,
+): Promise<ProbeResult> {
   await pause(timeoutMs);
-  const params = `{"protocolVersion":"${NEWEST_LEGACY}","capabilities":{},"clientInfo":${ownInfo}}`;
+  const { method, params } = other.firstRequest(ownInfo);
   const rpc = new RpcCall('0', ticker, SILENT);
-  rpc.post({
-    transport,
-    headers: [],
-    body: requestRope(0, 'initialize', new Rope().push(params)),
-    repeatable: false,
-  });
+  const body = requestRope(0, method, new Rope().push(params));
+  rpc.post({ transport, headers: [], body, repeatable: false });
   const reply = await rpc.reply;
   if (reply.kind !== 'answer') return new Promise(() => {});
   await pause(GRACE_MS);
-  return { finding: { kind: 'not-modern', reason: 'no answer to server/discover' }, reply };
+  const reason = `no answer to ${era.firstRequest(ownInfo).method}`;
+  return { finding: { kind: 'not-spoken', reason }, server: undefined };
 }
 
 function pause(ms: number): Promise<void> {

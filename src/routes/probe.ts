@@ -1,14 +1,6 @@
-import type { ProbeOptions, ProbeReport } from '../commands/context.js';
-import { HandshakeRefused, openSession } from '../eras/legacy/backend/handshake.js';
-import { LegacyBackend } from '../eras/legacy/backend/legacy-backend.js';
-import type { BackendSession } from '../eras/legacy/backend/session.js';
-import { NEWEST_LEGACY } from '../eras/legacy/wire/revisions.js';
-import type { ProbeAnswer } from '../eras/modern/backend/probe.js';
-import { META } from '../eras/modern/wire/names.js';
+import { ERAS, type Era, type ProbedServer, type ProbeResult } from '../eras/index.js';
 import { Ticker } from '../exchange/ticker.js';
-import { getMember, valueOf as readValue } from '../jsonrpc/index.js';
 import { AutoTransport } from '../upstream/http-sse/auto-transport.js';
-import type { UrlTransport } from '../upstream/http-sse/opening.js';
 import { HttpSseTransport } from '../upstream/http-sse/transport.js';
 import { ProcessLimit } from '../upstream/stdio/process-limit.js';
 import { StdioTransport } from '../upstream/stdio/transport.js';
@@ -16,63 +8,78 @@ import { StreamableHttpTransport } from '../upstream/streamable-http.js';
 import type { Transport } from '../upstream/transport.js';
 import { OWN_INFO } from '../version.js';
 import { findEra } from './find-era.js';
+import type { ProbeReport, ProbeServerOptions } from './probe-report.js';
 
 const RESULT_BYTES = 16 * 1024 * 1024;
 /** A server that is started may have to be downloaded first. */
 const START_MS = 30_000;
 
 type Findings = {
-  revisions: string[];
-  reasons: string[];
-  serverInfo?: { name: string; version: string };
-  capabilities?: Record<string, unknown>;
-  sessions?: string;
-  transport?: UrlTransport | 'stdio';
-};
+  -readonly [Key in keyof Omit<ProbeReport, 'url' | 'command' | 'era'>]: ProbeReport[Key];
+} & { revisions: string[]; reasons: string[] };
 
 /** A way to a server while it is probed. */
 interface Way {
   readonly transport: Transport;
-  /** Which one was taken, as far as that is known. */
-  readonly taken: () => Findings['transport'];
+  /** Name of the server in messages to people. */
+  readonly name: string;
+  /** Until a server that is started answers. */
+  readonly startMs: number;
+  /** How the server was reached by an era; undefined where it was not. */
+  readonly taken: (era: Era) => ProbeReport['transport'];
+  /** What a session is on this way, in words. */
+  readonly sessionsOf: (id: string | undefined) => string;
 }
 
 /**
- * Asks a server in both eras what it is: `server/discover`, then a handshake that is ended again.
+ * Probes a server for each era.
  * @param target a URL, or a program with its arguments
  */
 export async function probeServer(
   target: string | readonly string[],
-  { timeoutMs, headers }: ProbeOptions,
+  { timeoutMs, headers }: ProbeServerOptions,
 ): Promise<ProbeReport> {
   const ticker = new Ticker();
   const found: Findings = { revisions: [], reasons: [] };
-  const isUrl = typeof target === 'string';
-  const startMs = isUrl ? timeoutMs : Math.max(timeoutMs, START_MS);
-  const { transport, taken } = isUrl
-    ? overHttp(target, timeoutMs, headers ?? {}, ticker)
-    : overStdio(target, found);
-  const report = (era: ProbeReport['era']): ProbeReport =>
-    isUrl ? { url: target, era, ...found } : { command: target, era, ...found };
+  const way =
+    typeof target === 'string'
+      ? overHttp(target, timeoutMs, headers ?? {}, ticker)
+      : overStdio(target, timeoutMs, found);
+  const spoken: Era[] = [];
   try {
-    const answer = await findEra({ transport, ticker, ownInfo: OWN_INFO, timeoutMs, startMs, forwarded: {} });
-    const modern = answer.finding.kind === 'modern';
-    found.reasons.push(`server/discover: ${answer.finding.kind}, ${answer.finding.reason}`);
-    if (modern) {
-      readDiscover(answer, found);
-      found.transport = isUrl ? 'streamable-http' : 'stdio';
+    for (const era of ERAS) {
+      const { finding, server } = await ask(era, way, timeoutMs, ticker);
+      found.reasons.push(sentenceOf(era, finding));
+      if (server !== undefined) note(found, server, way);
+      if (finding.kind === 'spoken') {
+        spoken.push(era);
+        const transport = way.taken(era);
+        if (transport !== undefined) found.transport = transport;
+      }
+      if (finding.kind === 'unreachable') break;
     }
-    if (answer.finding.kind === 'unreachable') return report('unknown');
-    const name = isUrl ? target : (target[0] ?? '');
-    const legacy = await tryHandshake(new LegacyBackend(name, transport, ticker, startMs), found);
-    const way = taken();
-    if (legacy && !isUrl) found.sessions = 'each process is a session';
-    if (legacy && way !== undefined) found.transport = way;
-    return report(modern ? (legacy ? 'both' : 'modern') : legacy ? 'legacy' : 'unknown');
   } finally {
-    await transport.close();
+    await way.transport.close();
     ticker.stop();
   }
+  const [first, second] = spoken;
+  const era = second === undefined ? (first?.name ?? 'unknown') : 'both';
+  return typeof target === 'string' ? { url: target, era, ...found } : { command: target, era, ...found };
+}
+
+function ask(era: Era, way: Way, timeoutMs: number, ticker: Ticker): Promise<ProbeResult> {
+  const { transport, name, startMs } = way;
+  const options = { name, transport, ticker, ownInfo: OWN_INFO, forwarded: {} };
+  const last = ERAS.at(-1) as Era;
+  return era === last
+    ? era.probe({ ...options, timeoutMs: startMs })
+    : findEra(era, last, { ...options, timeoutMs, startMs });
+}
+
+/** What was asked and answered, and what it proves. */
+function sentenceOf(era: Era, { kind, reason }: ProbeResult['finding']): string {
+  const proved = kind === 'spoken' ? era.name : kind === 'not-spoken' ? `not-${era.name}` : kind;
+  return `${era.firstRequest(OWN_INFO).method}: ${proved}, ${reason}`;
 }
 
 function overHttp(url: string, timeoutMs: number, headers: Record<string, string>, ticker: Ticker): Way {
@@ -89,10 +96,20 @@ function overHttp(url: string, timeoutMs: number, headers: Record<string, string
     new StreamableHttpTransport(options),
     new HttpSseTransport({ ...options, messagesUrl: undefined, endpointMs: timeoutMs }),
   );
-  return { transport, taken: () => transport.found };
+  return {
+    transport,
+    name: url,
+    startMs: timeoutMs,
+    // Each handshake finds out how the server is reached; an era without HTTP+SSE needs none for that.
+    taken: ({ transports }) => (transports.includes('http-sse') ? transport.found : 'streamable-http'),
+    sessionsOf: (id) => {
+      if (id === undefined) return 'gives no session ids';
+      return HttpSseTransport.isSessionId(id) ? 'each event stream is a session' : 'gives session ids';
+    },
+  };
 }
 
-function overStdio([command = '', ...args]: readonly string[], found: Findings): Way {
+function overStdio([command = '', ...args]: readonly string[], timeoutMs: number, found: Findings): Way {
   const transport = new StdioTransport({
     command: { command, args, env: {}, cwd: undefined },
     shared: false,
@@ -109,47 +126,23 @@ function overStdio([command = '', ...args]: readonly string[], found: Findings):
       },
     },
   });
-  return { transport, taken: () => 'stdio' };
-}
-
-function readDiscover({ reply }: ProbeAnswer, found: Findings): void {
-  if (reply.kind !== 'answer' || reply.frame.type !== 'result') return;
-  const { bytes, result } = reply.frame;
-  const told = readValue(bytes, result) as Record<string, unknown> & { _meta?: Record<string, unknown> };
-  if (Array.isArray(told['supportedVersions']))
-    found.revisions.push(...told['supportedVersions'].map(String));
-  take(found, told['capabilities'], told._meta?.[META.serverInfo]);
-}
-
-async function tryHandshake(backend: LegacyBackend, found: Findings): Promise<boolean> {
-  let session: BackendSession;
-  try {
-    const params = { revision: NEWEST_LEGACY, capabilities: '{}', clientInfo: OWN_INFO, forwarded: {} };
-    session = await openSession(backend, params);
-  } catch (error) {
-    const what = error instanceof HandshakeRefused ? 'refused' : 'failed';
-    found.reasons.push(`initialize: ${what}, ${(error as Error).message}`);
-    return false;
-  }
-  const { info } = session;
-  found.revisions.push(info.revision);
-  found.reasons.push(`initialize: answered with ${info.revision}`);
-  found.sessions = sessionsOf(session.id);
-  const told = (key: string): unknown => {
-    const node = getMember(info.bytes, info.result, key);
-    return node === undefined ? undefined : readValue(info.bytes, node);
+  return {
+    transport,
+    name: command,
+    startMs: Math.max(timeoutMs, START_MS),
+    taken: () => 'stdio',
+    sessionsOf: () => 'each process is a session',
   };
-  take(found, told('capabilities'), told('serverInfo'));
-  await session.end({});
-  return true;
 }
 
-function sessionsOf(id: string | undefined): string {
-  if (id === undefined) return 'gives no session ids';
-  return HttpSseTransport.isSessionId(id) ? 'each event stream is a session' : 'gives session ids';
-}
-
-function take(found: Findings, capabilities: unknown, serverInfo: unknown): void {
+/** Adds what a server says of itself; what it said first stands. */
+function note(
+  found: Findings,
+  { revisions, capabilities, serverInfo, session }: ProbedServer,
+  way: Way,
+): void {
+  found.revisions.push(...revisions);
+  if (session !== undefined) found.sessions = way.sessionsOf(session.id);
   if (found.capabilities === undefined && isRecord(capabilities)) found.capabilities = capabilities;
   if (found.serverInfo === undefined && isRecord(serverInfo)) {
     found.serverInfo = { name: String(serverInfo['name']), version: String(serverInfo['version']) };

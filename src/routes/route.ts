@@ -5,19 +5,20 @@ import type { ChangeFilter } from '../exchange/changes.js';
 import { badGateway, CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { Subscriber, Subscription } from '../exchange/hub.js';
-import { OtherSide, type Outbound, type ServerDescription, WrongEra } from '../exchange/outbound.js';
+import type { Outbound, ServerDescription } from '../exchange/outbound.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../exchange/outcome.js';
 import type { ResultCache } from '../exchange/result-cache.js';
 import type { RouteService } from '../exchange/route-service.js';
+import { OtherSide, WrongEra } from '../exchange/side-errors.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import type { Caller, EraName } from '../exchange/types.js';
 import { NOWHERE, UnorderedSet } from '../exchange/unordered-set.js';
-import type { Backend } from './backend.js';
+import type { EraChoice } from './era-choice.js';
 import { Listeners } from './listeners.js';
 
 export interface RouteOptions {
   readonly path: string;
-  readonly backend: Backend;
+  readonly eraChoice: EraChoice;
   readonly outbounds: readonly Outbound[];
   readonly ticker: Ticker;
   /** Longest time for one exchange in milliseconds. */
@@ -92,15 +93,15 @@ export class Route implements RouteService, Ticking {
     if (!lasts) exchange.limit(totalMs);
     ticker.add(this);
     try {
-      const { doubts } = this.#options.backend;
-      const side = this.#options.backend.outboundFor(exchange.caller, exchange.request);
+      const { doubts } = this.#options.eraChoice;
+      const side = this.#options.eraChoice.outboundFor(exchange.caller, exchange.request);
       const outbound = side instanceof Promise ? await side : side;
       try {
-        return await begin(outbound, exchange, work);
+        return this.#noted(outbound, await begin(outbound, exchange, work));
       } catch (error) {
         const other = await this.#otherSide(outbound, doubts, error, exchange.caller, exchange.request);
         exchange.viaOtherEra = error instanceof OtherSide;
-        return await begin(other, exchange, work);
+        return this.#noted(other, await begin(other, exchange, work));
       }
     } catch (error) {
       return this.#failure(error, exchange);
@@ -111,8 +112,14 @@ export class Route implements RouteService, Ticking {
     }
   }
 
+  /** Notes what an outcome tells of the side that it came from. */
+  #noted(side: Outbound, outcome: Outcome): Outcome {
+    if (outcome.type === 'error' && outcome.cannotAsk === true) this.#options.eraChoice.cannotAsk(side);
+    return outcome;
+  }
+
   async eraFor(caller: Caller): Promise<EraName> {
-    return (await this.#options.backend.outboundFor(caller)).era;
+    return (await this.#options.eraChoice.outboundFor(caller)).era;
   }
 
   async describe(caller: Caller): Promise<ServerDescription> {
@@ -184,7 +191,7 @@ export class Route implements RouteService, Ticking {
   }
 
   warmUp(): void {
-    this.#options.backend.warmUp();
+    this.#options.eraChoice.warmUp();
   }
 
   /** Resolves when no exchange is in flight but those that last, or after `limitMs`; then ends what is left. */
@@ -216,8 +223,8 @@ export class Route implements RouteService, Ticking {
 
   /** Does something on the side that fits the backend; once more if the backend proves to be of the other era. */
   async #withTarget<T>(caller: Caller, work: (outbound: Outbound) => Promise<T>): Promise<T> {
-    const { doubts } = this.#options.backend;
-    const outbound = await this.#options.backend.outboundFor(caller);
+    const { doubts } = this.#options.eraChoice;
+    const outbound = await this.#options.eraChoice.outboundFor(caller);
     try {
       return await work(outbound);
     } catch (error) {
@@ -237,18 +244,18 @@ export class Route implements RouteService, Ticking {
     caller: Caller,
     request?: ExchangeRequest,
   ): Promise<Outbound> {
-    const { backend } = this.#options;
+    const { eraChoice } = this.#options;
     if (error instanceof OtherSide) {
-      const other = backend.otherThan(tried);
+      const other = eraChoice.otherThan(tried);
       if (other === undefined) throw new ExchangeError(error.otherwise);
       return other;
     }
     if (!(error instanceof WrongEra)) throw error;
     const meant = error.otherwise === undefined ? error : new ExchangeError(error.otherwise);
-    if (!backend.contradicted(tried.era, doubts, error.proof ? error.message : undefined)) throw meant;
+    if (!eraChoice.contradicted(tried.era, doubts, error.proof ? error.message : undefined)) throw meant;
     let other: Outbound;
     try {
-      other = await backend.outboundFor(caller, request);
+      other = await eraChoice.outboundFor(caller, request);
     } catch (failure) {
       throw error.otherwise === undefined ? failure : meant;
     }

@@ -1,7 +1,6 @@
-import { basename } from 'node:path';
 import type { BackendConfig } from '../config/index.js';
-import { NEWEST_LEGACY } from '../eras/legacy/wire/revisions.js';
 import type { Ticker } from '../exchange/ticker.js';
+import type { Revision } from '../exchange/types.js';
 import { AutoTransport } from '../upstream/http-sse/auto-transport.js';
 import type { UrlTransport } from '../upstream/http-sse/opening.js';
 import { HttpSseTransport } from '../upstream/http-sse/transport.js';
@@ -10,9 +9,9 @@ import type { ProcessLimit } from '../upstream/stdio/process-limit.js';
 import { StdioTransport } from '../upstream/stdio/transport.js';
 import { StreamableHttpTransport } from '../upstream/streamable-http.js';
 import type { Transport } from '../upstream/transport.js';
-import { OWN_INFO } from '../version.js';
+import { urlOf } from './backend-name.js';
 
-export interface TransportLimits {
+export interface TransportOptions {
   /** Longest time for making a connection, in milliseconds. */
   readonly connectMs: number;
   /** Longest silence in the middle of an answer, in milliseconds. */
@@ -31,17 +30,22 @@ export interface TransportLimits {
   /** How long a process without anything to do is kept, in milliseconds. */
   readonly processIdleMs: number;
   readonly processLog: ProcessLog;
+  /**
+   * JSON text of the params of the handshake with a process that all callers share.
+   * @param revision to offer; undefined for the newest
+   */
+  readonly handshake: (revision: Revision | undefined) => string;
 }
 
 /** Makes the transport that a route's backend is configured for. */
-export function openTransport(backend: BackendConfig, limits: TransportLimits): Transport {
+export function openTransport(backend: BackendConfig, limits: TransportOptions): Transport {
   const { command, url } = backend;
   if (command !== undefined) {
     return new StdioTransport({
       command: { ...command, cwd: command.cwd },
       shared: command.process === 'shared',
       handshake: (revision) =>
-        `{"protocolVersion":${revision ?? JSON.stringify(NEWEST_LEGACY)},"capabilities":{},"clientInfo":${OWN_INFO}}`,
+        limits.handshake(revision === undefined ? undefined : (JSON.parse(revision) as Revision)),
       resultBytes: limits.resultBytes,
       limit: limits.processes,
       idleMs: limits.processIdleMs,
@@ -65,17 +69,4 @@ export function openTransport(backend: BackendConfig, limits: TransportLimits): 
   return transport === 'auto'
     ? new AutoTransport(new StreamableHttpTransport(options), sse, limits.onTransport)
     : sse;
-}
-
-/**
- * How messages to people name a backend: by its origin, since paths and queries hold keys at times, or by the program,
- * since arguments do.
- */
-export function backendName({ url, command }: BackendConfig): string {
-  return command === undefined ? new URL(urlOf(url)).origin : basename(command.command);
-}
-
-function urlOf(url: string | undefined): string {
-  if (url === undefined) throw new TypeError('not validated: a backend without url and command');
-  return url;
 }

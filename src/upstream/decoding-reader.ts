@@ -1,6 +1,6 @@
 import type { Transform } from 'node:stream';
+import { contentCoding } from '../body/content-coding.js';
 import type { BodyEnd, BodyExtent, BodyOwner, BodyReader } from './body-reader.js';
-import { contentCoding } from './content-coding.js';
 import { TransportError, transportErrorFrom } from './errors.js';
 
 /** Decompresses a body for another reader. Some backends compress although the request asks for `identity`. */

@@ -1,3 +1,4 @@
+import { BodyTooLargeError } from '../body/body-collector.js';
 import { SseOverflowError } from '../jsonrpc/index.js';
 
 /** What went wrong between the gateway and a backend, below JSON-RPC. */
@@ -31,7 +32,8 @@ export class TransportError extends Error {
  */
 export function transportErrorFrom(error: unknown, failure: TransportFailure = 'broken'): TransportError {
   if (error instanceof TransportError) return error;
-  if (error instanceof SseOverflowError) return new TransportError('too-large', error.message, error);
+  if (error instanceof SseOverflowError || error instanceof BodyTooLargeError)
+    return new TransportError('too-large', error.message, error);
   const { code, message } = error as { code?: string; message?: string };
   // The AggregateError for several addresses has an empty message, so the code goes first.
   return new TransportError(failure, [code, message].filter((part) => part).join(': '), error);

@@ -1,5 +1,5 @@
+import { BodyCollector } from '../body/body-collector.js';
 import { SseDecoder } from '../jsonrpc/index.js';
-import { BodyCollector } from './body-collector.js';
 import type { BodyEnd, BodyExtent, BodyReader, MessageSink } from './body-reader.js';
 
 /** Reads a JSON body into one message. */

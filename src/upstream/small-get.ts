@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { request } from 'undici';
-import { contentCoding } from './content-coding.js';
+import { contentCoding } from '../body/content-coding.js';
 
 export interface SmallResponse {
   readonly status: number;

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { runCommandLine } from '../../src/commands/command-line.js';
-import type { ProbeReport } from '../../src/commands/context.js';
+import type { ProbeReport } from '../../src/routes/probe-report.js';
 import { testContext } from './support.js';
 
 const legacy: ProbeReport & { url: string } = {

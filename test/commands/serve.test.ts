@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runCommandLine } from '../../src/commands/command-line.js';
-import type { Gateway } from '../../src/commands/context.js';
+import type { Gateway } from '../../src/gateway.js';
 import { example, testContext } from './support.js';
 
 const EVENTS = [

@@ -1,4 +1,5 @@
-import type { CommandContext, ProbeReport } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/context.js';
+import type { ProbeReport } from '../../src/routes/probe-report.js';
 
 /** A context that keeps what is printed, and fails where a command reaches for what it should not need. */
 export function testContext(parts: Partial<CommandContext> = {}) {

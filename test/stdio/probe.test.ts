@@ -20,7 +20,7 @@ test('probe tells what a server on standard streams is', async () => {
     sessions: 'each process is a session',
     reasons: [
       'server/discover: not-modern, answered server/discover with -32601 Method not found: server/discover',
-      'initialize: answered with 2025-11-25',
+      'initialize: legacy, answered with 2025-11-25',
     ],
   });
   expect(modern).toMatchObject({ era: 'modern', transport: 'stdio', revisions: ['2026-07-28'] });

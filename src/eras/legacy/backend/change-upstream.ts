@@ -1,50 +1,12 @@
-import { LRUCache } from 'lru-cache';
-import {
-  type ChangeFilter,
-  changeOf,
-  isEmpty,
-  LIST_CHANGE_KEYS,
-  type ListChange,
-  NO_CHANGES,
-} from '../../../exchange/changes.js';
+import { type ChangeFilter, changeOf, isEmpty, NO_CHANGES } from '../../../exchange/changes.js';
 import type { Upstream, UpstreamListener } from '../../../exchange/hub.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
 import type { NotificationFrame } from '../../../jsonrpc/index.js';
-import type { BackendSession, SessionWatcher } from './session.js';
+import { declaredChanges } from './declared-changes.js';
+import type { BackendSession } from './session.js';
+import type { SessionWatcher } from './session-events.js';
 import type { Lease } from './session-pool.js';
 import type { SetUp } from './session-setup.js';
-
-/** Member of a server's capabilities that promises the notifications of a list. */
-const PROMISED_BY: Readonly<Record<ListChange, string>> = {
-  toolsListChanged: 'tools',
-  promptsListChanged: 'prompts',
-  resourcesListChanged: 'resources',
-};
-
-interface Promises {
-  readonly lists: ReadonlySet<ListChange>;
-  readonly subscribe: boolean;
-}
-
-const REMEMBERED_PROMISES = 100;
-const remembered = new LRUCache<string, Promises>({ max: REMEMBERED_PROMISES });
-
-/**
- * What a legacy server promises to tell of.
- * @param capabilities JSON text
- */
-export function declaredChanges(capabilities: string): Promises {
-  const known = remembered.get(capabilities);
-  if (known !== undefined) return known;
-  const declared = JSON.parse(capabilities) as Record<
-    string,
-    { listChanged?: unknown; subscribe?: unknown } | undefined
-  >;
-  const lists = LIST_CHANGE_KEYS.filter((key) => declared[PROMISED_BY[key]]?.listChanged === true);
-  const promises = { lists: new Set(lists), subscribe: declared['resources']?.subscribe === true };
-  remembered.set(capabilities, promises);
-  return promises;
-}
 
 /**
  * The changes that a legacy backend tells of: on the GET stream of a session that is kept for them, with one

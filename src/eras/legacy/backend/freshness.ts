@@ -1,6 +1,6 @@
 import type { ListChange } from '../../../exchange/changes.js';
 import type { Freshness } from '../../../exchange/kept.js';
-import { declaredChanges } from './change-upstream.js';
+import { declaredChanges } from './declared-changes.js';
 import type { BackendSession } from './session.js';
 
 /** How long a list is kept while the gateway hears of its changes: some servers forget to tell of one. */

@@ -1,37 +1,16 @@
 import { badGateway, unreachable } from '../../../exchange/errors.js';
 import { isSafe } from '../../../exchange/safe-methods.js';
-import { statedCapabilities } from '../../../exchange/server-capabilities.js';
 import type { ForwardedHeaders, Revision } from '../../../exchange/types.js';
-import {
-  type ErrorFrame,
-  getMember,
-  type JsonNode,
-  Rope,
-  requestRope,
-  stringOf,
-  textOf,
-} from '../../../jsonrpc/index.js';
+import { type ErrorFrame, requestRope, textOf } from '../../../jsonrpc/index.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
 import { RpcCall, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import { POST_HEADERS } from '../../../upstream/streamable-http.js';
 import { capabilitiesIn } from '../wire/client-capabilities.js';
-import { LEGACY_REVISIONS, NEWEST_LEGACY } from '../wire/revisions.js';
+import { readInitializeInfo } from '../wire/initialize-info.js';
+import { initializeParams } from '../wire/initialize-request.js';
+import { LEGACY_REVISIONS } from '../wire/revisions.js';
 import type { LegacyBackend } from './legacy-backend.js';
 import { BackendSession, pushForwarded } from './session.js';
-
-/** What a backend said of itself in its handshake. Sessions that were told the same share one object. */
-export interface InitializeInfo {
-  readonly revision: Revision;
-  /** Whether it settled on a revision of this era at all; what else it said is borne with, but promises nothing. */
-  readonly settled: boolean;
-  readonly bytes: Buffer;
-  /** The result object of `initialize`. */
-  readonly result: JsonNode;
-  /** JSON texts of members of the result. */
-  readonly capabilities: string;
-  readonly serverInfo: string | undefined;
-  readonly instructions: string | undefined;
-}
 
 /** What the gateway says of the client in a handshake. */
 export interface HandshakeParams {
@@ -88,14 +67,9 @@ function initialize(
   revision: Revision,
   deadline: number,
 ): Promise<RpcReply> {
-  const body = new Rope()
-    .push('{"protocolVersion":')
-    .push(JSON.stringify(revision))
-    .push(',"capabilities":')
-    .push(revision < params.revision ? capabilitiesIn(revision, params.capabilities) : params.capabilities)
-    .push(',"clientInfo":')
-    .push(params.clientInfo)
-    .push('}');
+  const capabilities =
+    revision < params.revision ? capabilitiesIn(revision, params.capabilities) : params.capabilities;
+  const body = initializeParams(revision, capabilities, params.clientInfo);
   const headers = [...POST_HEADERS];
   pushForwarded(headers, params.forwarded);
   const rpc = new RpcCall('0', backend.ticker, SILENT);
@@ -116,7 +90,7 @@ function initialize(
 function sessionIn(backend: LegacyBackend, reply: RpcReply): BackendSession | undefined {
   if (reply.kind !== 'answer' || reply.frame.type !== 'result') return undefined;
   const { frame, headers } = reply;
-  const info = backend.rememberInfo(readInfo(frame.bytes, frame.result));
+  const info = backend.rememberInfo(readInitializeInfo(frame.bytes, frame.result));
   const session = new BackendSession(backend, info, sessionIdIn(headers));
   session.keepCookies(headers);
   return session;
@@ -140,33 +114,6 @@ function brokenOff(backend: LegacyBackend, reply: RpcReply): Error {
 function sessionIdIn(headers: ResponseHeaders): string | undefined {
   const [id] = [headers['mcp-session-id']].flat();
   return id === '' ? undefined : id;
-}
-
-function readInfo(bytes: Buffer, result: JsonNode): InitializeInfo {
-  const asked = stringOf(bytes, getMember(bytes, result, 'protocolVersion'));
-  const object = (key: string): string | undefined => {
-    const node = getMember(bytes, result, key);
-    return node?.kind === 'object' ? textOf(bytes, node) : undefined;
-  };
-  const instructions = getMember(bytes, result, 'instructions');
-  return {
-    revision: settledRevision(asked),
-    settled: asked === settledRevision(asked),
-    bytes,
-    result,
-    capabilities: statedCapabilities(bytes, getMember(bytes, result, 'capabilities')),
-    serverInfo: object('serverInfo'),
-    instructions: instructions?.kind === 'string' ? textOf(bytes, instructions) : undefined,
-  };
-}
-
-/**
- * What a server settled on. It wants its own answer back in every header, also one from before the first revision;
- * what is no revision of this era is taken for the newest.
- */
-function settledRevision(answered: string | undefined): Revision {
-  const isOlder = answered !== undefined && /^\d{4}-\d\d-\d\d$/.test(answered) && answered < NEWEST_LEGACY;
-  return isOlder ? answered : NEWEST_LEGACY;
 }
 
 /**

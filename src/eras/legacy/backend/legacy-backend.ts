@@ -2,8 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { Ticker } from '../../../exchange/ticker.js';
 import type { Revision } from '../../../exchange/types.js';
 import type { ResponseSink, Transport } from '../../../upstream/transport.js';
+import type { ConfiguredLoss } from '../../era.js';
+import type { InitializeInfo } from '../wire/initialize-info.js';
 import { NEWEST_LEGACY } from '../wire/revisions.js';
-import type { InitializeInfo } from './handshake.js';
 import { LossTable } from './lost-session.js';
 
 /** How long a backend may take over the end of a session. */
@@ -12,30 +13,44 @@ const REMEMBERED_INFOS = 100;
 /** What a backend cannot do is believed for so long: it may be replaced by one that can. */
 const BELIEVED_MS = 600_000;
 
+export interface LegacyBackendOptions {
+  /** For messages to people. */
+  readonly name: string;
+  readonly transport: Transport;
+  readonly ticker: Ticker;
+  /** Longest time for one handshake. */
+  readonly handshakeMs: number;
+  /** The newest revision to offer. */
+  readonly newestRevision?: Revision | undefined;
+  /** Responses that mean a lost session, beside the known ones. */
+  readonly lost?: readonly ConfiguredLoss[];
+}
+
 /** What all sessions with one legacy backend share. */
 export class LegacyBackend {
   /** For messages to people. */
   readonly name: string;
   readonly transport: Transport;
   readonly ticker: Ticker;
-  /** Limit for one handshake in milliseconds. */
+  /** Longest time for one handshake. */
   readonly handshakeMs: number;
-  /** What means that a session is lost. */
-  losses = new LossTable();
-  /** Newest revision that the configuration allows. */
-  newestAllowed: Revision = NEWEST_LEGACY;
+  /** Tells the responses that mean a lost session. */
+  readonly losses: LossTable;
   /** The backend, or a proxy before it, sends nothing of a GET stream until something happens on it. */
   delaysGetStream = false;
+  readonly #newestAllowed: Revision;
   /** Whether the backend has a GET stream. */
   #getStream: { readonly there: boolean; readonly until: number } | undefined;
   #lowered: { readonly revision: Revision; readonly until: number } | undefined;
   readonly #infos = new LRUCache<string, InitializeInfo>({ max: REMEMBERED_INFOS });
 
-  constructor(name: string, transport: Transport, ticker: Ticker, handshakeMs: number) {
-    this.name = name;
-    this.transport = transport;
-    this.ticker = ticker;
-    this.handshakeMs = handshakeMs;
+  constructor(options: LegacyBackendOptions) {
+    this.name = options.name;
+    this.transport = options.transport;
+    this.ticker = options.ticker;
+    this.handshakeMs = options.handshakeMs;
+    this.losses = new LossTable(options.lost, options.transport.ownsSessions);
+    this.#newestAllowed = options.newestRevision ?? NEWEST_LEGACY;
   }
 
   /** The backend said that it has no GET stream. */
@@ -56,7 +71,7 @@ export class LegacyBackend {
 
   /** Newest revision to offer: the backend may refuse newer ones instead of negotiating. */
   get newestRevision(): Revision {
-    if (this.#lowered === undefined || performance.now() > this.#lowered.until) return this.newestAllowed;
+    if (this.#lowered === undefined || performance.now() > this.#lowered.until) return this.#newestAllowed;
     return this.#lowered.revision;
   }
 

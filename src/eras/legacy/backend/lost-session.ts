@@ -1,5 +1,6 @@
 import { type ErrorFrame, textOf } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
+import type { ConfiguredLoss } from '../../era.js';
 
 /** One way in which servers say that they do not know the session. */
 interface LossRule {
@@ -43,13 +44,6 @@ const WANTS_SESSION: ReadonlySet<number> = new Set([400, 404, 422]);
 
 /** As much of a message, its data or a body as is looked at: the patterns take their time with long ones. */
 const MAX_CHARS = 500;
-
-/** An answer that the configuration names. */
-export interface ConfiguredLoss {
-  readonly status: number;
-  /** A part of what is said, in any case of letters; undefined: whatever is said. */
-  readonly message?: string;
-}
 
 /** Tells a lost session from all other refusals. */
 export class LossTable {

@@ -11,64 +11,51 @@ import type { Caller, ClientSession, Revision, SealedBackendSession } from '../.
 import { isLogLevel } from '../../../exchange/types.js';
 import { getMember, type NotificationFrame, scanJson, stringOf } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
+import type { BackendSideOptions } from '../../era.js';
+import type { InitializeInfo } from '../wire/initialize-info.js';
 import { withoutPromises } from '../wire/results.js';
 import { neutralTaskCapabilities } from '../wire/tasks.js';
-import { declaredChanges } from './change-upstream.js';
 import { accepts } from './credential-check.js';
-import { type HandshakeParams, HandshakeRefused, type InitializeInfo, openSession } from './handshake.js';
-import type { LegacyBackend } from './legacy-backend.js';
+import { declaredChanges } from './declared-changes.js';
+import { type HandshakeParams, HandshakeRefused, openSession } from './handshake.js';
+import { LegacyBackend } from './legacy-backend.js';
 import { LegacyCall } from './legacy-call.js';
 import { LogLevels } from './log-levels.js';
-import { type ConfiguredLoss, LossTable } from './lost-session.js';
 import { PooledSessions } from './pooled-sessions.js';
 import { outcomeOf, refusedHandshake, saidIn } from './replies.js';
-import { Roots, type RootsPolicy } from './roots.js';
+import { Roots } from './roots.js';
 import { BackendSession } from './session.js';
 import { LegacySessionBinding } from './session-binding.js';
-import { type Lease, type PoolOptions, Waiter } from './session-pool.js';
+import { type Lease, Waiter } from './session-pool.js';
 import { SetUp } from './session-setup.js';
-import { LegacyTasks, type OptionalTasks } from './tasks.js';
-
-export interface LegacyOutboundOptions extends PoolOptions {
-  /** `call` gives each call of a client without a session one of its own. */
-  readonly isolation: 'principal' | 'call';
-  /** Answers that mean a lost session, beside those that are known to. */
-  readonly lost: readonly ConfiguredLoss[];
-  readonly roots: RootsPolicy;
-  readonly optionalTasks: OptionalTasks;
-  /** How long results are good for, by method; what is not listed is judged by whether changes are heard of. */
-  readonly ttlMs: Readonly<Record<string, number>>;
-  /** JSON text of the Implementation that stands in for a client that does not name itself. */
-  readonly ownInfo: string;
-  /** Told of every change that is heard of. */
-  readonly onChange: (change: Change) => void;
-}
+import { LegacyTasks } from './tasks.js';
 
 /** The legacy era toward backends: handshakes, sessions, and the calls on them. */
 export class LegacyOutbound implements Outbound {
   readonly era = 'legacy';
-  readonly #backend: LegacyBackend;
-  readonly #options: LegacyOutboundOptions;
-  readonly #pooled: PooledSessions;
   readonly setUp = new SetUp();
+  readonly #options: BackendSideOptions;
+  readonly #backend: LegacyBackend;
+  readonly #pooled: PooledSessions;
   readonly #roots: Roots;
   readonly #tasks: LegacyTasks;
   readonly #levels = new LogLevels(this.setUp);
   readonly #breaker: CircuitBreaker;
 
-  constructor(backend: LegacyBackend, options: LegacyOutboundOptions) {
-    this.#backend = backend;
+  constructor(options: BackendSideOptions) {
+    const { sessions, questions, tasks, ownInfo } = options;
     this.#options = options;
-    this.#breaker = new CircuitBreaker(backend.handshakeMs);
-    backend.losses = new LossTable(options.lost, backend.transport.ownsSessions);
-    this.#roots = new Roots(options.roots);
-    this.#tasks = new LegacyTasks(this.#roots, options.optionalTasks);
+    this.#backend = new LegacyBackend({ ...options, lost: sessions.lost });
+    this.#breaker = new CircuitBreaker(options.handshakeMs);
+    this.#roots = new Roots(questions.roots);
+    this.#tasks = new LegacyTasks(this.#roots, tasks.optional);
     this.#pooled = new PooledSessions({
-      ...options,
-      onChange: (change) => this.#changed(change),
+      ...sessions,
+      ownInfo,
       roots: this.#roots,
       setUp: this.setUp,
       open: (params) => this.#open(params),
+      onChange: (change) => this.#changed(change),
     });
   }
 

@@ -17,7 +17,8 @@ import { NEWEST_LEGACY } from '../wire/revisions.js';
 import { LegacyUpstream } from './change-upstream.js';
 import type { HandshakeParams } from './handshake.js';
 import { keyOf, type Roots } from './roots.js';
-import type { BackendSession, SessionListener } from './session.js';
+import type { BackendSession } from './session.js';
+import type { SessionListener } from './session-events.js';
 import { type Lease, type PoolOptions, SessionPool, type Waiter } from './session-pool.js';
 import type { SetUp } from './session-setup.js';
 

@@ -2,13 +2,13 @@ import { CACHEABLE } from '../../../exchange/cache-key.js';
 import { CODE, type ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { refusalForClient } from '../../../exchange/http-refusal.js';
-import { OtherSide, WrongEra } from '../../../exchange/outbound.js';
 import {
   backendError,
   type ErrorOutcome,
   type Outcome,
   type ResultOutcome,
 } from '../../../exchange/outcome.js';
+import { OtherSide, WrongEra } from '../../../exchange/side-errors.js';
 import { insistsOnTask } from '../../../exchange/tasks.js';
 import type { ErrorFrame, ResultFrame, Rope } from '../../../jsonrpc/index.js';
 import { noAnswerError } from '../../../upstream/no-answer.js';
@@ -72,7 +72,7 @@ export function refusedHandshake({ reply, message }: HandshakeRefused): Error {
   const challenge = reply.kind === 'failed' ? undefined : challengeIn(reply);
   if (challenge !== undefined) return challenge;
   const isProof = reply.kind === 'answer' && MODERN_CODES.has((reply.frame as ErrorFrame).code);
-  return new WrongEra(message, undefined, isProof);
+  return new WrongEra(message, { proof: isProof });
 }
 
 /** @throws WrongEra where a refusal means, or may mean, that the backend speaks the other era by now */
@@ -80,10 +80,9 @@ export function rejectWrongEra(session: BackendSession, frame: ErrorFrame, outco
   const certain = isModernRefusal(frame);
   if (!certain && !AMBIGUOUS_CODES.has(frame.code)) return;
   if (certain) session.drop();
-  throw new WrongEra(
-    `${session.backend.name} answered ${frame.code} ${frame.message} to a legacy request`,
-    certain ? undefined : outcome,
-  );
+  throw new WrongEra(`${session.backend.name} answered ${frame.code} ${frame.message} to a legacy request`, {
+    otherwise: certain ? undefined : outcome,
+  });
 }
 
 /** A modern server's complaint of headers, version, or of a request without its envelope. */

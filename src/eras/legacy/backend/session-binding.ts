@@ -13,10 +13,11 @@ import type {
 } from '../../../exchange/types.js';
 import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
-import { declaredChanges } from './change-upstream.js';
 import { accepts } from './credential-check.js';
+import { declaredChanges } from './declared-changes.js';
 import { type Answering, answerServer } from './server-requests.js';
-import type { BackendSession, SessionListener, SessionWatcher } from './session.js';
+import type { BackendSession } from './session.js';
+import type { SessionListener, SessionWatcher } from './session-events.js';
 import type { SetUp } from './session-setup.js';
 
 interface Opener {

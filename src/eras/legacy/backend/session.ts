@@ -20,8 +20,9 @@ import { CookieJar } from '../../../upstream/cookies.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
 import { NO_ID, RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import { POST_HEADERS } from '../../../upstream/streamable-http.js';
-import type { InitializeInfo } from './handshake.js';
+import type { InitializeInfo } from '../wire/initialize-info.js';
 import type { LegacyBackend } from './legacy-backend.js';
+import type { SessionListener, SessionWatcher } from './session-events.js';
 import { StandaloneGetStream, type Watch } from './standalone-get-stream.js';
 
 /** A request in flight on a backend session. */
@@ -62,25 +63,6 @@ class CallInFlight implements SessionCall, RpcListener, UnorderedSetItem {
   onReply(reply: RpcReply): void {
     this.#session.finish(this, reply);
   }
-}
-
-/** Takes what arrives on a session outside the answer stream of a call. */
-export interface SessionListener {
-  /** @returns how to wait for a reader that lags behind */
-  onNotification(frame: NotificationFrame): Backpressure | undefined;
-  onRequest(frame: RequestFrame): void;
-}
-
-/** Follows the fate of a session that changes are heard of on. */
-export interface SessionWatcher {
-  /** A notification of a change came, outside any call. */
-  onChange(frame: NotificationFrame): void;
-  /** The stream for messages outside any call broke and is there again; what was sent meanwhile is lost. */
-  onGap(): void;
-  /** Nothing will come outside any call any more: the backend has no stream for it now, or refuses it. */
-  onUnreadable(): void;
-  /** The backend does not know the session any more. */
-  onLost(): void;
 }
 
 /** How long a message that nobody waits for (a notification, an answer to a question) may take. */

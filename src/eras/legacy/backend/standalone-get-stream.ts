@@ -10,7 +10,8 @@ import {
 import type { TransportError } from '../../../upstream/errors.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
 import type { ResponseSink, UpstreamRequest } from '../../../upstream/transport.js';
-import type { BackendSession, SessionListener } from './session.js';
+import type { LegacyBackend } from './legacy-backend.js';
+import type { SessionListener, SessionWatcher } from './session-events.js';
 
 /** A server may ask for any pause; none at all would be a loop. */
 const SHORTEST_PAUSE_MS = 100;
@@ -24,13 +25,25 @@ export interface Watch {
   readonly live: boolean;
 }
 
+/** The session that a stream belongs to. */
+interface StreamSession {
+  readonly backend: LegacyBackend;
+  readonly lost: boolean;
+  readonly watcher: SessionWatcher | undefined;
+  /** Headers of a GET on the session, name and value in turn. */
+  getHeaders(forwarded: ForwardedHeaders): string[];
+  /** Finds out whether the backend still knows the session, and drops it otherwise. */
+  check(forwarded: ForwardedHeaders): Promise<void>;
+  drop(): void;
+}
+
 /**
  * The GET stream of a backend session (basic/transports, "Listening for Messages from the Server"). SDK servers send
  * everything there that belongs to no request, so it is kept open: taken up again with growing pauses when it ends,
  * given up when the backend says that it has none.
  */
 export class StandaloneGetStream implements ResponseSink {
-  readonly #session: BackendSession;
+  readonly #session: StreamSession;
   readonly #listener: SessionListener;
   #forwarded: ForwardedHeaders;
   readonly #onStray: (frame: ResultFrame | ErrorFrame) => void;
@@ -53,7 +66,7 @@ export class StandaloneGetStream implements ResponseSink {
   readonly settled: Promise<void>;
 
   constructor(
-    session: BackendSession,
+    session: StreamSession,
     listener: SessionListener,
     forwarded: ForwardedHeaders,
     onStray: (frame: ResultFrame | ErrorFrame) => void,

@@ -183,7 +183,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
   }
 
   #see({ bytes, result }: ResultFrame): void {
-    const state = neutralTask(bytes, result);
+    const state = neutralTask(bytes, result, new Date());
     if (state?.taskId !== this.#state.taskId)
       throw badGateway(`${this.#session.backend.name} told of no task`);
     this.#state = state;

@@ -13,8 +13,8 @@ import {
 } from '../../../exchange/tasks.js';
 import { type Edits, type NotificationFrame, scanJson } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
+import type { InitializeInfo } from '../wire/initialize-info.js';
 import { createdTask, runsTasks } from '../wire/tasks.js';
-import type { InitializeInfo } from './handshake.js';
 import type { LegacyCall } from './legacy-call.js';
 import type { Roots } from './roots.js';
 import type { BackendSession } from './session.js';
@@ -114,7 +114,7 @@ export class LegacyTasks {
       const reply = await taskCall.call.run(AS_TASK);
       const state =
         reply.kind === 'answer' && reply.frame.type === 'result'
-          ? createdTask(reply.frame.bytes, reply.frame.result)
+          ? createdTask(reply.frame.bytes, reply.frame.result, new Date())
           : undefined;
       if (state === undefined) return { outcome: undefined, kept: false, reply };
       run = this.#begin(exchange, state, taskCall, place);

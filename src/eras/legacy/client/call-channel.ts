@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { ClientResponse } from '../../../downstream/response.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
@@ -84,6 +85,7 @@ export class CallChannel implements Channel {
     const { question, elicitation } = adaptServerRequest(
       asked,
       featuresFor(this.#session.facts.revision),
+      randomUUID,
       this.#task,
     );
     if (elicitation !== undefined) {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { SessionReplay } from '../../../downstream/replay.js';
 import type { ReplayRoom } from '../../../downstream/replay-buffer.js';
 import { type ReplayStream, readEventId } from '../../../downstream/replay-stream.js';
@@ -274,7 +275,10 @@ export class LegacyClientSession implements ClientSession, Recorder {
     const { revision, neutralCapabilities } = this.facts;
     const lacking = undeclared(asked, neutralCapabilities);
     if (lacking !== undefined) throw new ServerRequestRefused(`the client did not declare ${lacking}`);
-    return this.ask(adaptServerRequest(asked, featuresFor(revision), task).question, this.#stream);
+    return this.ask(
+      adaptServerRequest(asked, featuresFor(revision), randomUUID, task).question,
+      this.#stream,
+    );
   }
 
   /** Whether a server waits for this answer of the client. */

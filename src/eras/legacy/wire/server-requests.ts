@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { ServerRequest } from '../../../exchange/types.js';
 import {
   getMember,
@@ -25,12 +24,14 @@ export interface AdaptedServerRequest {
 }
 
 /**
- * Puts a question of a modern server into the form that a client of a legacy revision knows.
+ * Encodes a server request of a modern server for a client of a legacy revision.
+ * @param newId makes the id of an elicitation that sends the client to a page
  * @param task the task that it belongs to
  */
 export function adaptServerRequest(
   question: ServerRequest,
   features: RevisionFeatures,
+  newId: () => string,
   task?: string,
 ): AdaptedServerRequest {
   const { bytes, params } = question;
@@ -48,7 +49,7 @@ export function adaptServerRequest(
   if (question.method === 'elicitation/create') {
     const url = stringOf(bytes, getMember(bytes, params, 'url'));
     if (stringOf(bytes, getMember(bytes, params, 'mode')) === 'url' && url !== undefined) {
-      elicitation = { url, elicitationId: randomUUID() };
+      elicitation = { url, elicitationId: newId() };
       edits.set('elicitationId', JSON.stringify(elicitation.elicitationId));
     } else edits.set('mode', features.urlElicitation ? '"form"' : undefined);
   } else if (question.method === 'sampling/createMessage' && !features.samplingTools) {

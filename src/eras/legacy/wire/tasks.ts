@@ -40,8 +40,11 @@ export function runsTasks(capabilities: string): boolean {
   return isRecord(tools) && isRecord(tools['call']);
 }
 
-/** A task as a legacy server tells of it, in the neutral form; undefined for what is none. */
-export function neutralTask(bytes: Buffer, node: JsonNode): TaskState | undefined {
+/**
+ * A task of a legacy server in the neutral form; undefined for what is none.
+ * @param now stands for times that the server leaves out
+ */
+export function neutralTask(bytes: Buffer, node: JsonNode, now: Date): TaskState | undefined {
   if (node.kind !== 'object') return undefined;
   const edits: PendingEdits = new Map();
   for (const [key, neutral] of Object.entries(RENAMED)) {
@@ -50,19 +53,18 @@ export function neutralTask(bytes: Buffer, node: JsonNode): TaskState | undefine
     edits.set(neutral, value === undefined ? undefined : String(value));
   }
   if (edits.get('ttlMs') === undefined) edits.set('ttlMs', 'null');
-  const now = JSON.stringify(new Date().toISOString());
   for (const key of ['createdAt', 'lastUpdatedAt'])
-    if (getMember(bytes, node, key)?.kind !== 'string') edits.set(key, now);
+    if (getMember(bytes, node, key)?.kind !== 'string') edits.set(key, JSON.stringify(now));
   edits.set('_meta', undefined);
   const out = new Rope();
   writeObject(out, bytes, node, edits);
   return readTask(out.toBuffer());
 }
 
-/** The task in the answer to a call that was to become one. */
-export function createdTask(bytes: Buffer, result: JsonNode): TaskState | undefined {
+/** The task in the result of a call that was to become one; see {@link neutralTask}. */
+export function createdTask(bytes: Buffer, result: JsonNode, now: Date): TaskState | undefined {
   const task = getMember(bytes, result, 'task');
-  return task === undefined ? undefined : neutralTask(bytes, task);
+  return task === undefined ? undefined : neutralTask(bytes, task, now);
 }
 
 /** Takes off a result what binds it to the server's own task. */

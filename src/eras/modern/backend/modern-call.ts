@@ -24,7 +24,7 @@ import { RpcCall, type RpcListener, type RpcReply } from '../../../upstream/rpc-
 import { InputFailed } from '../wire/input-requests.js';
 import { MODERN_CODE } from '../wire/names.js';
 import { paramHeaderValues, UnsendableArgument } from '../wire/param-headers.js';
-import type { ToolMap } from '../wire/tool-index.js';
+import type { ToolMap } from '../wire/tool-traits.js';
 import type { ResultPlace } from './kept-results.js';
 import { failureOf, namesOwnVersion, wrongEraOf } from './refusals.js';
 import type { ModernRequests, RequestsOptions } from './requests.js';
@@ -40,8 +40,6 @@ export interface CallOptions extends RequestsOptions {
   readonly name: string;
   /** Rounds of questions in one call. */
   readonly maxRounds: number;
-  /** Told when the backend has no way to ask clients of this era what its handlers want to ask. */
-  readonly onCannotAsk: () => void;
   /** Told of every change that is heard of. */
   readonly onChange: (change: Change) => void;
 }
@@ -263,8 +261,7 @@ function errorOutcome(exchange: Exchange, backend: ModernBackend, reply: RpcRepl
   const forClient = refusalForClient(status, reply.headers, frame.message, outcome);
   if (forClient !== undefined) throw forClient;
   if (frame.code === CODE.invalidRequest && NO_BACK_CHANNEL.test(frame.message)) {
-    backend.onCannotAsk();
-    return outcome;
+    return { ...outcome, cannotAsk: true };
   }
   const wrongEra = wrongEraOf(backend.name, frame, status, outcome);
   if (wrongEra !== undefined) throw wrongEra;

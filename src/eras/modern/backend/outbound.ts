@@ -9,41 +9,43 @@ import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js'
 import type { Caller, ClientSession } from '../../../exchange/types.js';
 import { getMember, type Rope, scanJson, stringOf } from '../../../jsonrpc/index.js';
 import type { RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
+import type { BackendSideOptions } from '../../era.js';
 import { InputFailed } from '../wire/input-requests.js';
 import { NAMED_BY, REMOVED_METHODS } from '../wire/names.js';
 import { ModernUpstream } from './change-upstream.js';
-import { type CallOptions, type ModernBackend, ModernCall, passOn } from './modern-call.js';
+import { type ModernBackend, ModernCall, passOn } from './modern-call.js';
 import { subscriptionFailure } from './refusals.js';
 import { ModernRequests } from './requests.js';
 import { callerKey, ServerDescriptions } from './server-description.js';
 import { ModernSessionBinding } from './session-binding.js';
 import { SessionTasks } from './session-tasks.js';
-import type { TaskNamesOptions } from './task-names.js';
-
-export interface ModernOutboundOptions extends CallOptions {
-  readonly discoverMs: number;
-  readonly tasks: TaskNamesOptions;
-}
 
 const EMPTY = Buffer.from('{}');
 
 /** The modern era toward backends: stateless requests with their envelope and headers. */
 export class ModernOutbound implements Outbound {
   readonly era = 'modern';
-  readonly #options: ModernOutboundOptions;
+  readonly #options: BackendSideOptions;
   readonly #backend: ModernBackend;
   readonly #hubs: Hubs;
 
-  constructor(options: ModernOutboundOptions) {
+  constructor(options: BackendSideOptions) {
+    const { name, transport, ticker, ownInfo, handshakeMs, route, sealer, questions } = options;
     this.#options = options;
     const onChange = (change: Change): void => this.#onChange(change);
     const requests = new ModernRequests(options);
-    const facts = new ServerDescriptions(options.name, requests, options.discoverMs);
-    const tasks = new SessionTasks(options.tasks, options.name, requests, async (caller, tool, result) => {
-      const tools = await facts.toolsOf(caller);
-      return { ...result, objectOutput: tool === undefined ? undefined : tools.get(tool)?.objectOutput };
-    });
-    this.#backend = { ...options, requests, facts, tasks, onChange };
+    const facts = new ServerDescriptions(name, requests, handshakeMs);
+    const tasks = new SessionTasks(
+      { route, sealer, ticker, ...options.tasks },
+      name,
+      requests,
+      async (caller, tool, result) => {
+        const tools = await facts.toolsOf(caller);
+        return { ...result, objectOutput: tool === undefined ? undefined : tools.get(tool)?.objectOutput };
+      },
+    );
+    const { maxRounds } = questions;
+    this.#backend = { name, transport, ticker, ownInfo, maxRounds, requests, facts, tasks, onChange };
     this.#hubs = new Hubs(onChange);
   }
 
@@ -96,7 +98,7 @@ export class ModernOutbound implements Outbound {
       const options = {
         open: (wanted: Rope, rpc: RpcListener) => this.#backend.requests.listen(latest(), wanted, rpc),
         failure: (reply: RpcReply) => subscriptionFailure(this.#options.name, reply),
-        ackMs: this.#options.discoverMs,
+        ackMs: this.#options.handshakeMs,
       };
       return new ModernUpstream(options, listener);
     });

@@ -1,67 +1,62 @@
 import { isSafe } from '../../../exchange/safe-methods.js';
-import type { Ticker } from '../../../exchange/ticker.js';
-import type { ForwardedHeaders } from '../../../exchange/types.js';
-import { elementsOf, getMember, type JsonNode, Rope, requestRope, stringOf } from '../../../jsonrpc/index.js';
+import {
+  elementsOf,
+  getMember,
+  type JsonNode,
+  Rope,
+  valueOf as readValue,
+  requestRope,
+  stringOf,
+} from '../../../jsonrpc/index.js';
 import { RpcCall, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import { POST_HEADERS } from '../../../upstream/streamable-http.js';
 import type { Transport } from '../../../upstream/transport.js';
+import type { ProbedServer, ProbeFinding, ProbeOptions, ProbeResult } from '../../era.js';
+import { discoverRequest } from '../wire/discover.js';
 import { META, MODERN_CODE, MODERN_VERSION } from '../wire/names.js';
 
-/** What `server/discover` tells of the era of a backend. */
-export type ProbeFinding =
-  | { readonly kind: 'modern'; readonly reason: string }
-  | { readonly kind: 'not-modern'; readonly reason: string }
-  /** Both speak the modern era, in no common version. */
-  | { readonly kind: 'no-common-version'; readonly reason: string }
-  /** Says nothing of the era; `slow` where it took the whole time that a probe has to find out as little. */
-  | { readonly kind: 'inconclusive'; readonly reason: string; readonly slow: boolean }
-  | { readonly kind: 'unreachable'; readonly reason: string };
-
-export interface ProbeOptions {
-  readonly transport: Transport;
-  readonly ticker: Ticker;
-  readonly ownInfo: string;
-  readonly timeoutMs: number;
-  readonly forwarded: ForwardedHeaders;
-}
-
-export interface ProbeAnswer {
-  readonly finding: ProbeFinding;
-  readonly reply: RpcReply;
-}
-
-/** Asks a backend with `server/discover` what it speaks. */
-export async function probe(options: ProbeOptions): Promise<ProbeAnswer> {
+/** Asks a backend with `server/discover` whether it speaks this era. */
+export async function probe(options: ProbeOptions): Promise<ProbeResult> {
   let reply = await discover(options);
   let finding = readProbe(reply);
   // A server may refuse the first version offered and name the one that was offered: ask again as it says.
-  if (finding.kind === 'modern' && reply.kind === 'answer' && reply.frame.type === 'error') {
+  if (finding.kind === 'spoken' && reply.kind === 'answer' && reply.frame.type === 'error') {
     const second = await discover(options);
-    if (readProbe(second).kind === 'modern') {
+    if (readProbe(second).kind === 'spoken') {
       reply = second;
       finding = readProbe(second);
     }
   }
   discardSession(options.transport, reply);
-  return { finding, reply };
+  return { finding, server: finding.kind === 'spoken' ? serverIn(reply) : undefined };
 }
 
 async function discover(options: ProbeOptions): Promise<RpcReply> {
   const { transport, ticker, ownInfo, timeoutMs, forwarded } = options;
-  const meta = `"${META.protocolVersion}":"${MODERN_VERSION}","${META.clientInfo}":${ownInfo},"${META.clientCapabilities}":{}`;
-  const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION, 'mcp-method', 'server/discover'];
+  const { method, params } = discoverRequest(ownInfo);
+  const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION, 'mcp-method', method];
   if (forwarded.authorization !== undefined) headers.push('authorization', forwarded.authorization);
   // A number: there are servers that take no others.
   const id = '1';
   const rpc = new RpcCall(id, ticker, { ...SILENT, endpointRefuses: true });
   const timer = setTimeout(() => rpc.abort('silent'), timeoutMs).unref();
-  rpc.post({
-    transport,
-    headers,
-    body: requestRope(id as never, 'server/discover', new Rope().push(`{"_meta":{${meta}}}`)),
-    repeatable: isSafe('server/discover'),
-  });
+  const body = requestRope(id as never, method, new Rope().push(params));
+  rpc.post({ transport, headers, body, repeatable: isSafe(method) });
   return rpc.reply.finally(() => clearTimeout(timer));
+}
+
+/** What a DiscoverResult says of its server. */
+function serverIn(reply: RpcReply): ProbedServer | undefined {
+  if (reply.kind !== 'answer' || reply.frame.type !== 'result') return undefined;
+  const told = readValue(reply.frame.bytes, reply.frame.result) as Record<string, unknown>;
+  const versions = told['supportedVersions'];
+  const meta = told['_meta'] as Record<string, unknown> | null | undefined;
+  return {
+    revisions: Array.isArray(versions) ? versions.map(String) : [],
+    capabilities: told['capabilities'],
+    serverInfo: meta?.[META.serverInfo],
+    session: undefined,
+  };
 }
 
 /** Python's server of the legacy era opens a session for every request without one, the probe included. */
@@ -98,12 +93,12 @@ export function readProbe(reply: RpcReply): ProbeFinding {
       const supported =
         frame.data === undefined ? undefined : getMember(frame.bytes, frame.data, 'supported');
       if (supported?.kind === 'array') return readVersions(frame.bytes, supported);
-      return { kind: 'not-modern', reason: `refuses ${MODERN_VERSION} without naming another version` };
+      return { kind: 'not-spoken', reason: `refuses ${MODERN_VERSION} without naming another version` };
     }
   }
   const what = `answered server/discover with HTTP ${status}${said(reply)}`;
   if (NO_EVIDENCE.has(status) || status >= 500) return { kind: 'inconclusive', reason: what, slow: false };
-  return { kind: 'not-modern', reason: what };
+  return { kind: 'not-spoken', reason: what };
 }
 
 function said(reply: RpcReply): string {
@@ -114,14 +109,14 @@ function said(reply: RpcReply): string {
 
 function readVersions(bytes: Buffer, node: JsonNode | undefined): ProbeFinding {
   if (node?.kind !== 'array')
-    return { kind: 'not-modern', reason: 'answered server/discover without supportedVersions' };
+    return { kind: 'not-spoken', reason: 'answered server/discover without supportedVersions' };
   const versions = elementsOf(bytes, node).map((element) => stringOf(bytes, element) ?? '');
   const listed = versions.join(', ');
-  if (versions.includes(MODERN_VERSION)) return { kind: 'modern', reason: `supports ${listed}` };
+  if (versions.includes(MODERN_VERSION)) return { kind: 'spoken', reason: `supports ${listed}` };
   // Dates of this form order as text does.
   const isDate = (version: string): boolean => /^\d{4}-\d\d-\d\d/.test(version);
   if (versions.length > 0 && versions.every((version) => isDate(version) && version > MODERN_VERSION)) {
     return { kind: 'no-common-version', reason: `supports ${listed}, the gateway ${MODERN_VERSION}` };
   }
-  return { kind: 'not-modern', reason: `supports ${listed === '' ? 'no version' : listed}` };
+  return { kind: 'not-spoken', reason: `supports ${listed === '' ? 'no version' : listed}` };
 }

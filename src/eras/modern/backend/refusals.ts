@@ -1,7 +1,7 @@
 import { badGateway, CODE, ExchangeError } from '../../../exchange/errors.js';
 import { refusalForClient } from '../../../exchange/http-refusal.js';
-import { WrongEra } from '../../../exchange/outbound.js';
 import { backendError, type ErrorOutcome } from '../../../exchange/outcome.js';
+import { WrongEra } from '../../../exchange/side-errors.js';
 import { type ErrorFrame, elementsOf, getMember, stringOf, textOf } from '../../../jsonrpc/index.js';
 import { noAnswerError } from '../../../upstream/no-answer.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
@@ -49,7 +49,7 @@ export function wrongEraOf(
   // In these words it would make a modern client fall back as well.
   const certain = /session|not initialized|unsupported protocol version/i.test(message);
   const what = `${name} answered HTTP ${status} ${code}: ${message}`;
-  return new WrongEra(what, certain ? undefined : outcome);
+  return new WrongEra(what, { otherwise: certain ? undefined : outcome });
 }
 
 /** What a reply that is no result means where a result is needed. */

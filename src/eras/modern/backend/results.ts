@@ -14,7 +14,7 @@ import {
   textOf,
 } from '../../../jsonrpc/index.js';
 import { neutralResult } from '../wire/results.js';
-import { type ToolMap, toolTraits } from '../wire/tool-index.js';
+import { type ToolMap, toolTraits } from '../wire/tool-traits.js';
 
 export function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {
   return stringOf(bytes, getMember(bytes, result, 'resultType'));

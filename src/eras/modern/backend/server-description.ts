@@ -7,10 +7,11 @@ import { declaresTasks } from '../../../exchange/tasks.js';
 import type { Caller } from '../../../exchange/types.js';
 import { getMember, type ResultFrame, textOf } from '../../../jsonrpc/index.js';
 import { META } from '../wire/names.js';
-import { ToolIndex, type ToolMap } from '../wire/tool-index.js';
+import type { ToolMap } from '../wire/tool-traits.js';
 import { failureOf } from './refusals.js';
 import type { ModernRequests } from './requests.js';
 import { validTtl } from './results.js';
+import { ToolIndex } from './tool-index.js';
 
 const REMEMBERED = 500;
 const TASKS_KNOWN_MS = 60_000;

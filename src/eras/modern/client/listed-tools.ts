@@ -4,7 +4,7 @@ import type { ResultOutcome } from '../../../exchange/outcome.js';
 import type { Principal } from '../../../exchange/types.js';
 import { elementsOf, getMember, type JsonNode, type RequestFrame, stringOf } from '../../../jsonrpc/index.js';
 import { mentionsAnnotation, type ParamHeader, paramHeaderProblem } from '../wire/param-headers.js';
-import { toolTraits } from '../wire/tool-index.js';
+import { toolTraits } from '../wire/tool-traits.js';
 
 const MAX_LISTS = 1_000;
 const MAX_TOOLS = 1_000;

@@ -10,7 +10,7 @@ import {
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { Subscriber } from '../../../exchange/hub.js';
 import { getMember, type RequestFrame, type RequestId, Rope, resultRope } from '../../../jsonrpc/index.js';
-import { filterText, readFilter } from '../backend/change-upstream.js';
+import { filterText, readFilter } from '../wire/change-filter.js';
 import { META } from '../wire/names.js';
 
 /** Resources in one filter. */

@@ -18,7 +18,7 @@ import {
 } from '../../../jsonrpc/index.js';
 import { CACHEABLE, META, MODERN_CODE, RESERVED_CODES } from './names.js';
 import { mentionsAnnotation, withoutAnnotations } from './param-headers.js';
-import { toolTraits } from './tool-index.js';
+import { toolTraits } from './tool-traits.js';
 
 /** Members of a modern result that no other era has. */
 const RESULT_MEMBERS = ['resultType', 'ttlMs', 'cacheScope'] as const;

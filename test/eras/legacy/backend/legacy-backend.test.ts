@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LegacyBackend } from '../../../../src/eras/legacy/backend/legacy-backend.js';
+import { Ticker } from '../../../../src/exchange/ticker.js';
+import type { Transport } from '../../../../src/upstream/transport.js';
 
 const MINUTE_MS = 60_000;
 
@@ -10,7 +12,14 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const backend = () => new LegacyBackend('b', {} as never, undefined as never, 1_000);
+const backend = (newestRevision?: string) =>
+  new LegacyBackend({
+    name: 'b',
+    transport: {} as Transport,
+    ticker: new Ticker(),
+    handshakeMs: 1_000,
+    newestRevision,
+  });
 
 test('that a backend has no stream is believed for some minutes: it may be replaced by one that has', () => {
   const it = backend();
@@ -30,9 +39,9 @@ test('that a backend refuses newer revisions is believed for some minutes, what 
   expect(it.newestRevision).toBe('2025-03-26');
   vi.advanceTimersByTime(11 * MINUTE_MS);
   expect(it.newestRevision).toBe('2025-11-25');
-  it.newestAllowed = '2025-06-18';
-  it.noteNewest('2024-11-05');
-  expect(it.newestRevision).toBe('2024-11-05');
+  const pinned = backend('2025-06-18');
+  pinned.noteNewest('2024-11-05');
+  expect(pinned.newestRevision).toBe('2024-11-05');
   vi.advanceTimersByTime(11 * MINUTE_MS);
-  expect(it.newestRevision).toBe('2025-06-18');
+  expect(pinned.newestRevision).toBe('2025-06-18');
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { featuresFor } from '../../../../src/eras/legacy/wire/revisions.js';
 import { adaptServerRequest } from '../../../../src/eras/legacy/wire/server-requests.js';
@@ -12,7 +13,11 @@ function question(method: string, params: string | undefined): ServerRequest {
 
 /** Text of the params as a client of the revision gets them. */
 function adapted(method: string, params: string, revision: string): string {
-  const { question: result } = adaptServerRequest(question(method, params), featuresFor(revision));
+  const { question: result } = adaptServerRequest(
+    question(method, params),
+    featuresFor(revision),
+    randomUUID,
+  );
   expect(JSON.parse(result.bytes.toString())).toMatchObject({ jsonrpc: '2.0', id: 'eragate:1', method });
   const node = result.params;
   return node === undefined ? '' : result.bytes.toString('utf8', node.start, node.end);
@@ -65,7 +70,7 @@ describe('a question of a modern server', () => {
 
   test('without params goes as it is', () => {
     const asked = question('roots/list', undefined);
-    expect(adaptServerRequest(asked, featuresFor('2025-11-25'))).toEqual({
+    expect(adaptServerRequest(asked, featuresFor('2025-11-25'), randomUUID)).toEqual({
       question: asked,
       elicitation: undefined,
     });
@@ -76,6 +81,7 @@ describe('a question of a modern server', () => {
       const { question: result, elicitation } = adaptServerRequest(
         question('elicitation/create', '{"mode":"url","url":"https://a.example/?n=1","message":"?"}'),
         featuresFor('2025-11-25'),
+        randomUUID,
       );
       const { params } = JSON.parse(result.bytes.toString());
       expect(params).toEqual({

@@ -48,6 +48,8 @@ describe('capabilities', () => {
   });
 });
 
+const NOW = new Date('2026-01-02T03:04:05Z');
+
 describe('a task of a legacy server in the neutral form', () => {
   const TIMES = '"createdAt":"a","lastUpdatedAt":"b"';
 
@@ -64,22 +66,23 @@ describe('a task of a legacy server in the neutral form', () => {
   ])('%s has %s', (text, members) => {
     const { bytes, node } = scanned(text);
     const head = `{"taskId":"t","status":"working",${TIMES},`;
-    expect(neutralTask(bytes, node)?.text.toString()).toBe(`${head}${members}}`);
+    expect(neutralTask(bytes, node, NOW)?.text.toString()).toBe(`${head}${members}}`);
   });
 
   test('has times, whatever the server leaves out', () => {
     const { bytes, node } = scanned('{"taskId":"t","status":"completed"}');
-    const task = JSON.parse(neutralTask(bytes, node)?.text.toString() ?? '');
-    expect(Number.isNaN(Date.parse(task.createdAt) + Date.parse(task.lastUpdatedAt))).toBe(false);
+    const task = JSON.parse(neutralTask(bytes, node, NOW)?.text.toString() ?? '');
+    const time = '2026-01-02T03:04:05.000Z';
+    expect(task).toMatchObject({ createdAt: time, lastUpdatedAt: time });
   });
 
   test.each(['{}', '[]', '5', '{"taskId":5,"status":"working"}', '{"taskId":"t","status":"busy"}'])(
     'is not %s',
     (text) => {
       const { bytes, node } = scanned(text);
-      expect(neutralTask(bytes, node)).toBeUndefined();
+      expect(neutralTask(bytes, node, NOW)).toBeUndefined();
       const created = scanned(`{"task":${text}}`);
-      expect(createdTask(created.bytes, created.node)).toBeUndefined();
+      expect(createdTask(created.bytes, created.node, NOW)).toBeUndefined();
     },
   );
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type ProbeFinding, readProbe } from '../../../../src/eras/modern/backend/probe.js';
+import type { ProbeFinding } from '../../../../src/eras/era.js';
+import { readProbe } from '../../../../src/eras/modern/backend/probe.js';
 import { type ErrorFrame, parseLenientFrame, type ResultFrame } from '../../../../src/jsonrpc/index.js';
 import { TransportError, type TransportFailure } from '../../../../src/upstream/errors.js';
 import type { RpcReply } from '../../../../src/upstream/rpc-call.js';
@@ -28,32 +29,32 @@ const failed = (failure: TransportFailure): RpcReply => ({
 });
 
 const TABLE: readonly (readonly [string, RpcReply, ProbeFinding['kind']])[] = [
-  ['a result with the version', versions([MODERN]), 'modern'],
-  ['a result with the version among others', versions(['2025-11-25', MODERN, '2027-01-01']), 'modern'],
-  ['a result with older versions', versions(['2025-11-25', '2024-11-05']), 'not-modern'],
+  ['a result with the version', versions([MODERN]), 'spoken'],
+  ['a result with the version among others', versions(['2025-11-25', MODERN, '2027-01-01']), 'spoken'],
+  ['a result with older versions', versions(['2025-11-25', '2024-11-05']), 'not-spoken'],
   ['a result with newer versions', versions(['2026-11-30']), 'no-common-version'],
-  ['a result with older and newer versions', versions(['2027-01-01', '2025-11-25']), 'not-modern'],
-  ['a result with no version', versions([]), 'not-modern'],
-  ['a result with nonsense', versions([7, null, 'next']), 'not-modern'],
-  ['a result with a newer version and nonsense', versions(['2027-01-01', 'next']), 'not-modern'],
-  ['a result with versions as text', versions(MODERN), 'not-modern'],
-  ['a result without versions', answer(200, { result: {} }), 'not-modern'],
-  ['-32022 with the version', refused([MODERN]), 'modern'],
-  ['-32022 with older versions', refused(['2025-11-25']), 'not-modern'],
+  ['a result with older and newer versions', versions(['2027-01-01', '2025-11-25']), 'not-spoken'],
+  ['a result with no version', versions([]), 'not-spoken'],
+  ['a result with nonsense', versions([7, null, 'next']), 'not-spoken'],
+  ['a result with a newer version and nonsense', versions(['2027-01-01', 'next']), 'not-spoken'],
+  ['a result with versions as text', versions(MODERN), 'not-spoken'],
+  ['a result without versions', answer(200, { result: {} }), 'not-spoken'],
+  ['-32022 with the version', refused([MODERN]), 'spoken'],
+  ['-32022 with older versions', refused(['2025-11-25']), 'not-spoken'],
   ['-32022 with newer versions', refused(['2026-11-30']), 'no-common-version'],
-  ['-32022 with no list', error(400, -32022), 'not-modern'],
-  ['-32022 with a list of another type', refused('2025-11-25'), 'not-modern'],
-  ['-32022 at 200', refused(['2025-11-25'], 200), 'not-modern'],
-  ['-32601 at 200', error(200, -32601), 'not-modern'],
-  ['-32601 at 404', error(404, -32601), 'not-modern'],
-  ['-32602', error(200, -32602), 'not-modern'],
-  ['-32020', error(400, -32020), 'not-modern'],
-  ['-32021', error(400, -32021), 'not-modern'],
-  ['-32000', error(400, -32000), 'not-modern'],
+  ['-32022 with no list', error(400, -32022), 'not-spoken'],
+  ['-32022 with a list of another type', refused('2025-11-25'), 'not-spoken'],
+  ['-32022 at 200', refused(['2025-11-25'], 200), 'not-spoken'],
+  ['-32601 at 200', error(200, -32601), 'not-spoken'],
+  ['-32601 at 404', error(404, -32601), 'not-spoken'],
+  ['-32602', error(200, -32602), 'not-spoken'],
+  ['-32020', error(400, -32020), 'not-spoken'],
+  ['-32021', error(400, -32021), 'not-spoken'],
+  ['-32000', error(400, -32000), 'not-spoken'],
   ['-32603 at 500', error(500, -32603), 'inconclusive'],
-  ['-32603 at 200', error(200, -32603), 'not-modern'],
+  ['-32603 at 200', error(200, -32603), 'not-spoken'],
   ...[200, 202, 204, 400, 404, 405, 406, 409, 410, 413, 415, 422].map(
-    (status) => [`${status} without an answer`, text(status), 'not-modern'] as const,
+    (status) => [`${status} without an answer`, text(status), 'not-spoken'] as const,
   ),
   ...[401, 402, 403, 407, 408, 421, 423, 425, 429, 500, 501, 502, 503, 504, 599].map(
     (status) => [`${status} without an answer`, text(status), 'inconclusive'] as const,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BodyCollector } from '../../src/upstream/body-collector.js';
-import { TransportError } from '../../src/upstream/errors.js';
+import { BodyCollector, BodyTooLargeError } from '../../src/body/body-collector.js';
 
 const KiB = 1024;
 const pieces = (...sizes: number[]) => sizes.map((size, n) => Buffer.alloc(size, n + 1));
@@ -48,12 +47,12 @@ describe('a body', () => {
 
   test('may come up to the limit, and no further', () => {
     expect(collected(pieces(5, 5), undefined, 10)).toHaveLength(10);
-    expect(() => collected(pieces(5, 6), undefined, 10)).toThrow(TransportError);
+    expect(() => collected(pieces(5, 6), undefined, 10)).toThrow(BodyTooLargeError);
     expect(() => collected(pieces(5, 6), '1', 10)).toThrow('larger than 10 bytes');
   });
 
   test('is refused before it comes where too much is announced', () => {
-    expect(() => new BodyCollector(10, '11')).toThrow(TransportError);
+    expect(() => new BodyCollector(10, '11')).toThrow(BodyTooLargeError);
     expect(() => new BodyCollector(10, '10')).not.toThrow();
   });
 });

@@ -1,29 +1,31 @@
 import type { LegSetting } from '../config/index.js';
-import type { ProbeFinding } from '../eras/modern/backend/probe.js';
+import type { ProbeFinding } from '../eras/index.js';
 import { badGateway, ExchangeError, unreachable } from '../exchange/errors.js';
 import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { Outbound } from '../exchange/outbound.js';
-import { WrongEra } from '../exchange/outbound.js';
 import { mayBeAsked } from '../exchange/server-requests.js';
+import { WrongEra } from '../exchange/side-errors.js';
 import type { Caller, EraName, ForwardedHeaders } from '../exchange/types.js';
+import type { EraChoice } from './era-choice.js';
 
 /** What is held to be true of a backend, since when, and why. */
 export interface Verdict {
   readonly era: EraName;
   readonly reason: string;
-  /** On the monotonic clock, in milliseconds; a pinned verdict does not age. */
+  /** On the monotonic clock, in milliseconds. */
   readonly until: number;
 }
 
-export interface BackendOptions {
+export interface ProbedEraOptions {
+  /** Name of the backend in messages to people. */
   readonly name: string;
-  readonly legacy: Outbound;
-  readonly modern: Outbound;
-  /** Era set by the configuration, which is never questioned. */
-  readonly pinned: EraName | undefined;
+  /** One of each era. */
+  readonly sides: readonly Outbound[];
+  /** Which side to use of a backend that speaks both eras. */
   readonly leg: LegSetting;
+  /** Asks the backend whether it speaks the modern era. */
   readonly probe: (forwarded: ForwardedHeaders) => Promise<ProbeFinding>;
-  /** Told of every verdict. */
+  /** Observes every verdict. */
   readonly onVerdict: (verdict: Verdict) => void;
 }
 
@@ -42,9 +44,14 @@ const PROVISIONAL_MS = 60_000;
 /** A verdict that was doubted in vain is not doubted again for so long. */
 const CONFIRMED_MS = 1_000;
 
-/** A backend whose era is found out, remembered for a while, and found out again when it proves to be wrong. */
-export class Backend {
-  readonly #options: BackendOptions;
+/**
+ * The era of a backend is found by a probe, remembered for a while, and found again when responses contradict it. A
+ * backend that speaks both eras is used on the side that suits the request.
+ */
+export class ProbedEra implements EraChoice {
+  readonly #options: ProbedEraOptions;
+  readonly #legacy: Outbound;
+  readonly #modern: Outbound;
   #verdict: Verdict | undefined;
   #probing: Probing | undefined;
   #legacyLeg: LegacyLeg = 'unknown';
@@ -56,27 +63,16 @@ export class Backend {
   /** What proves that the backend is modern, should asking for its era prove nothing. */
   #provedModern: string | undefined;
 
-  constructor(options: BackendOptions) {
+  constructor(options: ProbedEraOptions) {
     this.#options = options;
-    const { pinned } = options;
-    if (pinned !== undefined) {
-      this.#verdict = { era: pinned, reason: 'set by the configuration', until: Number.POSITIVE_INFINITY };
-    }
+    this.#legacy = sideOf(options.sides, 'legacy');
+    this.#modern = sideOf(options.sides, 'modern');
   }
 
-  get verdict(): Verdict | undefined {
-    return this.#verdict;
-  }
-
-  /** Grows whenever the verdict is doubted; to be read before {@link Backend.outboundFor}. */
   get doubts(): number {
     return this.#doubts;
   }
 
-  /**
-   * The side to use for a caller, or for a request of it; at once where it is known.
-   * @throws ExchangeError when the backend cannot be reached, or shares no version with the gateway
-   */
   outboundFor(caller: Caller, request?: ExchangeRequest): Outbound | Promise<Outbound> {
     const verdict = this.#current(caller.forwarded);
     if (verdict !== undefined) return this.#sideFor(caller, request, verdict);
@@ -88,41 +84,32 @@ export class Backend {
     request: ExchangeRequest | undefined,
     verdict: Verdict | undefined,
   ): Outbound | Promise<Outbound> {
-    const { modern, legacy, leg } = this.#options;
+    const { leg } = this.#options;
     // Nothing is known: the handshake is what most servers in the world understand.
-    if (verdict === undefined || verdict.era === 'legacy') return legacy;
-    if (this.#options.pinned !== undefined || leg === 'modern') return modern;
-    if (leg === 'legacy') return legacy;
-    if (caller.era === 'modern' && !this.#needsSession(caller, request)) return modern;
-    if (this.#legacyLeg === 'none' || this.#legacyLeg === 'cannot-ask') return modern;
-    return this.#legacyLeg === 'sessions' ? legacy : this.#tryLegacyLeg(caller);
+    if (verdict === undefined || verdict.era === 'legacy') return this.#legacy;
+    if (leg === 'modern') return this.#modern;
+    if (leg === 'legacy') return this.#legacy;
+    if (caller.era === 'modern' && !this.#needsSession(caller, request)) return this.#modern;
+    if (this.#legacyLeg === 'none' || this.#legacyLeg === 'cannot-ask') return this.#modern;
+    return this.#legacyLeg === 'sessions' ? this.#legacy : this.#tryLegacyLeg(caller);
   }
 
-  /** The side that may carry out what the tried one refuses on principle; undefined where it is not to be used. */
   otherThan(tried: Outbound): Outbound | undefined {
-    const { modern, legacy, leg, pinned } = this.#options;
-    const both = this.#verdict?.era === 'modern' && pinned === undefined && leg === 'auto';
-    return both && tried === legacy ? modern : undefined;
+    const { leg } = this.#options;
+    const both = this.#verdict?.era === 'modern' && leg === 'auto';
+    return both && tried === this.#legacy ? this.#modern : undefined;
   }
 
-  /** A handler of the backend wanted to ask and could not, on the modern side: others are reached on the legacy one. */
-  cannotAskOnModern(): void {
-    this.#modernCannotAsk = true;
+  /** Requests that may lead to server requests use the legacy side from now on. */
+  cannotAsk(side: Outbound): void {
+    if (side === this.#modern) this.#modernCannotAsk = true;
   }
 
-  /** Finds the verdict in the background, so that the first request need not wait for it. */
   warmUp(): void {
     if (this.#verdict === undefined) this.#find({}).catch(() => {});
   }
 
-  /**
-   * The backend answered as one of the other era would.
-   * @param doubts how often the verdict had been doubted when the side was chosen
-   * @param proof what it said, where no server of the era that was asked says so
-   * @returns whether it is worth asking for the side again
-   */
   contradicted(era: EraName, doubts: number, proof?: string): boolean {
-    if (this.#options.pinned !== undefined) return false;
     // Another request had the same answer before, and what followed from it holds for this one too.
     if (doubts !== this.#doubts) return true;
     if (performance.now() - this.#confirmedAt < CONFIRMED_MS) return false;
@@ -164,9 +151,9 @@ export class Backend {
     const finding = await this.#options.probe(forwarded);
     const { name } = this.#options;
     switch (finding.kind) {
-      case 'modern':
+      case 'spoken':
         return this.#settle('modern', finding.reason, HOUR_MS);
-      case 'not-modern':
+      case 'not-spoken':
         return this.#settle('legacy', finding.reason, HOUR_MS);
       case 'no-common-version':
         throw badGateway(`no common protocol version with ${name}: it ${finding.reason}`);
@@ -205,26 +192,32 @@ export class Backend {
   }
 
   /**
-   * JoinedServerRequests are best put on the backend's own legacy side, if it has one that can ask: those to a legacy client, and
+   * Server requests are best sent on the backend's own legacy side, if it has one that can ask: those to a legacy client, and
    * those that its modern side cannot put.
    */
   async #tryLegacyLeg(caller: Caller): Promise<Outbound> {
-    const { modern, legacy } = this.#options;
     try {
       const { session } = caller;
       // A session from before the backend was found to be modern is tried; one is opened where there is none.
-      await legacy.authenticate(caller);
-      const { sessions } = await legacy.describe(caller);
+      await this.#legacy.authenticate(caller);
+      const { sessions } = await this.#legacy.describe(caller);
       this.#legacyLeg = sessions ? 'sessions' : 'cannot-ask';
-      if (sessions) return legacy;
+      if (sessions) return this.#legacy;
       await session?.binding?.end();
       if (session !== undefined) session.binding = undefined;
     } catch (error) {
       if (error instanceof WrongEra) this.#legacyLeg = 'none';
       else if (!isFailure(error)) throw error;
     }
-    return modern;
+    return this.#modern;
   }
+}
+
+/** @throws TypeError for sides that a choice needs not be made among */
+function sideOf(sides: readonly Outbound[], name: EraName): Outbound {
+  const side = sides.find(({ era }) => era === name);
+  if (side === undefined) throw new TypeError(`no ${name} side`);
+  return side;
 }
 
 /** Whether an error is of the backend, and not for the client to act upon. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ToolIndex, toolTraits } from '../../../../src/eras/modern/wire/tool-index.js';
+import { ToolIndex } from '../../../../src/eras/modern/backend/tool-index.js';
 import { parseLenientFrame, type ResultFrame } from '../../../../src/jsonrpc/index.js';
-import { scanned } from '../../../support/json-node.js';
 
 const page = (names: string[], nextCursor?: string): ResultFrame => {
   const tools = names.map((name) => ({ name, inputSchema: { type: 'object' } }));
@@ -63,24 +62,4 @@ describe('the tools of a backend', () => {
     const map = await new ToolIndex().get('k', async () => page([`t${n}`], String(++n)));
     expect(map.size).toBe(100);
   });
-});
-
-test.each([
-  ['{"inputSchema":{}}', undefined],
-  ['{"outputSchema":{"type":"object"}}', true],
-  ['{"outputSchema":{"type":"array"}}', false],
-  ['{"outputSchema":{"anyOf":[]}}', false],
-  ['{"outputSchema":{"type":["object","null"]}}', false],
-  ['{"outputSchema":true}', false],
-  ['{"outputSchema":{"type":"\\u006fbject"}}', true],
-])('of the tool %s it is known whether it gives an object: %s', (tool, expected) => {
-  const { bytes, node } = scanned(tool);
-  expect(toolTraits(bytes, node)?.objectOutput).toBe(expected);
-});
-
-test('a tool whose annotations break the rules is no tool', () => {
-  const { bytes, node } = scanned(
-    '{"inputSchema":{"properties":{"p":{"type":"number","x-mcp-header":"P"}}}}',
-  );
-  expect(toolTraits(bytes, node)).toBeUndefined();
 });

@@ -1,4 +1,12 @@
-import { TransportError } from './errors.js';
+/** A body is longer than its reader takes. */
+export class BodyTooLargeError extends Error {
+  override readonly name = 'BodyTooLargeError';
+
+  /** @param limit greatest length in bytes */
+  constructor(limit: number) {
+    super(`body larger than ${limit} bytes`);
+  }
+}
 
 const EMPTY = Buffer.alloc(0);
 
@@ -20,13 +28,13 @@ export class BodyCollector {
   /**
    * @param limit greatest length in bytes
    * @param announced value of `Content-Length`, if any
-   * @throws TransportError `too-large` when the announced length is above the limit
+   * @throws BodyTooLargeError when the announced length is above the limit
    */
   constructor(limit: number, announced: string | undefined) {
     this.#limit = limit;
     if (announced !== undefined) {
       const length = Number(announced);
-      if (length > limit) throw tooLarge(limit);
+      if (length > limit) throw new BodyTooLargeError(limit);
       if (length >= PREALLOCATE_FROM) this.#whole = Buffer.allocUnsafeSlow(length);
     }
   }
@@ -35,10 +43,10 @@ export class BodyCollector {
     return this.#length;
   }
 
-  /** @throws TransportError `too-large` */
+  /** @throws BodyTooLargeError */
   push(chunk: Buffer): void {
     const length = this.#length + chunk.length;
-    if (length > this.#limit) throw tooLarge(this.#limit);
+    if (length > this.#limit) throw new BodyTooLargeError(this.#limit);
     if (this.#whole !== undefined) {
       if (length <= this.#whole.length) {
         chunk.copy(this.#whole, this.#length);
@@ -62,8 +70,4 @@ export class BodyCollector {
     this.#chunks = undefined;
     return whole ?? EMPTY;
   }
-}
-
-function tooLarge(limit: number): TransportError {
-  return new TransportError('too-large', `body larger than ${limit} bytes`);
 }

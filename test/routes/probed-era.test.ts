@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ProbeFinding } from '../../src/eras/modern/backend/probe.js';
+import type { ProbeFinding } from '../../src/eras/era.js';
 import { badGateway, ExchangeError } from '../../src/exchange/errors.js';
-import { type Outbound, WrongEra } from '../../src/exchange/outbound.js';
+import type { Outbound } from '../../src/exchange/outbound.js';
 import { ownError } from '../../src/exchange/outcome.js';
+import { WrongEra } from '../../src/exchange/side-errors.js';
 import type { Caller, EraName } from '../../src/exchange/types.js';
-import { Backend, type BackendOptions, type Verdict } from '../../src/routes/backend.js';
+import { PinnedEra } from '../../src/routes/era-choice.js';
+import { ProbedEra, type ProbedEraOptions, type Verdict } from '../../src/routes/probed-era.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -17,8 +19,8 @@ afterEach(() => {
 });
 
 const FINDINGS = {
-  modern: { kind: 'modern', reason: 'supports 2026-07-28' },
-  legacy: { kind: 'not-modern', reason: 'HTTP 404' },
+  modern: { kind: 'spoken', reason: 'supports 2026-07-28' },
+  legacy: { kind: 'not-spoken', reason: 'HTTP 404' },
   newer: { kind: 'no-common-version', reason: 'supports 2027-01-01, the gateway 2026-07-28' },
   refused: { kind: 'inconclusive', reason: 'HTTP 401', slow: false },
   silent: { kind: 'inconclusive', reason: 'no answer', slow: true },
@@ -29,7 +31,7 @@ type Finding = keyof typeof FINDINGS;
 /** What the legacy side says to a legacy client of a modern backend. */
 type Leg = 'sessions' | 'no sessions' | 'wrong era' | 'broken' | 'challenge';
 
-function setUp(findings: Finding[], options: Partial<BackendOptions> = {}, leg: Leg = 'wrong era') {
+function setUp(findings: Finding[], options: Partial<ProbedEraOptions> = {}, leg: Leg = 'wrong era') {
   const probes: (string | undefined)[] = [];
   const verdicts: Verdict[] = [];
   let handshakes = 0;
@@ -46,11 +48,9 @@ function setUp(findings: Finding[], options: Partial<BackendOptions> = {}, leg: 
     describe: async () => ({ era: 'legacy', sessions: leg === 'sessions' }),
   } as unknown as Outbound;
   const modern = { era: 'modern' } as unknown as Outbound;
-  const backend = new Backend({
+  const backend = new ProbedEra({
     name: 'b',
-    legacy,
-    modern,
-    pinned: undefined,
+    sides: [legacy, modern],
     leg: 'auto',
     probe: async ({ authorization }) => {
       probes.push(authorization);
@@ -108,9 +108,7 @@ describe('the side for a caller', () => {
     await expect(side('legacy')).rejects.toMatchObject({ outcome: { status: 401 } });
   });
 
-  test.each<[setting: Partial<BackendOptions>, side: EraName, probes: number]>([
-    [{ pinned: 'modern' }, M, 0],
-    [{ pinned: 'legacy' }, L, 0],
+  test.each<[setting: Partial<ProbedEraOptions>, side: EraName, probes: number]>([
     [{ leg: 'modern' }, M, 1],
     [{ leg: 'legacy' }, L, 1],
   ])('of a modern backend is set by %j', async (setting, expected, count) => {
@@ -138,6 +136,14 @@ describe('the side for a caller', () => {
   );
 });
 
+test('an era that the configuration pins is the only one, whatever the backend says', () => {
+  const side = { era: 'legacy' } as Outbound;
+  const pinned = new PinnedEra(side);
+  expect(pinned.outboundFor()).toBe(side);
+  expect(pinned.contradicted()).toBe(false);
+  expect(pinned.otherThan()).toBeUndefined();
+});
+
 describe('a verdict', () => {
   test('is found once by all who come at once, and told once', async () => {
     const { side, probes, verdicts, backend } = setUp(['modern']);
@@ -146,20 +152,8 @@ describe('a verdict', () => {
     expect(new Set(sides)).toEqual(new Set(['modern']));
     expect(probes).toHaveLength(1);
     expect(verdicts).toEqual([expect.objectContaining({ era: 'modern', reason: 'supports 2026-07-28' })]);
-    expect(backend.verdict?.era).toBe('modern');
     backend.warmUp();
     expect(probes).toHaveLength(1);
-  });
-
-  test('of a pinned backend is there from the start and never asked for', async () => {
-    const { backend, side, probes, verdicts } = setUp(['modern'], { pinned: 'legacy' });
-    expect(backend.verdict).toMatchObject({ era: 'legacy', until: Number.POSITIVE_INFINITY });
-    backend.warmUp();
-    vi.advanceTimersByTime(100 * HOUR_MS);
-    expect(await side()).toBe('legacy');
-    expect(backend.contradicted('legacy', backend.doubts)).toBe(false);
-    expect(probes).toEqual([]);
-    expect(verdicts).toEqual([]);
   });
 
   test('that is old serves until the new one is there', async () => {
@@ -205,7 +199,7 @@ describe('a verdict', () => {
   test('is not kept where nothing was proved, but for what took long to find out', async () => {
     const quick = setUp(['refused', 'modern']);
     expect(await quick.side()).toBe('legacy');
-    expect(quick.backend.verdict).toBeUndefined();
+    expect(quick.verdicts).toEqual([]);
     expect(await quick.side()).toBe('modern');
 
     const slow = setUp(['silent', 'modern']);

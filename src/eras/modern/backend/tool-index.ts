@@ -1,15 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { elementsOf, getMember, type JsonNode, type ResultFrame, stringOf } from '../../../jsonrpc/index.js';
-import { InvalidAnnotation, type ParamHeader, paramHeadersOf } from './param-headers.js';
-
-/** What a call of a tool needs to know of its definition. */
-export interface ToolTraits {
-  readonly paramHeaders: readonly ParamHeader[];
-  /** Whether the output schema describes an object; undefined where there is none. */
-  readonly objectOutput: boolean | undefined;
-}
-
-export type ToolMap = ReadonlyMap<string, ToolTraits>;
+import { elementsOf, getMember, type ResultFrame, stringOf } from '../../../jsonrpc/index.js';
+import { type ToolMap, type ToolTraits, toolTraits } from '../wire/tool-traits.js';
 
 /** Fetches one page of `tools/list`; undefined where the backend answers with an error. */
 export type PageFetcher = (cursor: string | undefined) => Promise<ResultFrame | undefined>;
@@ -66,19 +57,4 @@ async function readPages(fetchPage: PageFetcher): Promise<ToolMap> {
     cursor = next;
   }
   return tools;
-}
-
-/** @returns undefined for a tool whose definition must be rejected */
-export function toolTraits(bytes: Buffer, tool: JsonNode): ToolTraits | undefined {
-  const output = getMember(bytes, tool, 'outputSchema');
-  const type = output === undefined ? undefined : stringOf(bytes, getMember(bytes, output, 'type'));
-  try {
-    return {
-      paramHeaders: paramHeadersOf(bytes, getMember(bytes, tool, 'inputSchema')),
-      objectOutput: output === undefined ? undefined : type === 'object',
-    };
-  } catch (error) {
-    if (error instanceof InvalidAnnotation) return undefined;
-    throw error;
-  }
 }

@@ -1,0 +1,39 @@
+import { type JsonNode, valueOf as readValue } from '../../../jsonrpc/index.js';
+import type { ProbedServer, ProbeOptions, ProbeResult } from '../../era.js';
+import { NEWEST_LEGACY } from '../wire/revisions.js';
+import { HandshakeRefused, openSession } from './handshake.js';
+import { LegacyBackend } from './legacy-backend.js';
+import type { BackendSession } from './session.js';
+
+/** Asks a backend with a handshake whether it speaks this era; the session is ended again. */
+export async function probe(options: ProbeOptions): Promise<ProbeResult> {
+  const { name, transport, ticker, ownInfo, timeoutMs, forwarded } = options;
+  const backend = new LegacyBackend({ name, transport, ticker, handshakeMs: timeoutMs });
+  try {
+    const session = await openSession(backend, {
+      revision: NEWEST_LEGACY,
+      capabilities: '{}',
+      clientInfo: ownInfo,
+      forwarded,
+    });
+    const server = serverOf(session);
+    await session.end(forwarded);
+    return { finding: { kind: 'spoken', reason: `answered with ${session.info.revision}` }, server };
+  } catch (error) {
+    const { message } = error as Error;
+    return error instanceof HandshakeRefused
+      ? { finding: { kind: 'not-spoken', reason: `refused, ${message}` }, server: undefined }
+      : { finding: { kind: 'inconclusive', reason: `failed, ${message}`, slow: false }, server: undefined };
+  }
+}
+
+function serverOf({ info, id }: BackendSession): ProbedServer {
+  const { bytes, result } = info;
+  const told = readValue(bytes, result as JsonNode) as Record<string, unknown>;
+  return {
+    revisions: [info.revision],
+    capabilities: told['capabilities'],
+    serverInfo: told['serverInfo'],
+    session: { id },
+  };
+}

@@ -1,0 +1,26 @@
+import { getMember, type JsonNode, stringOf } from '../../../jsonrpc/index.js';
+import { InvalidAnnotation, type ParamHeader, paramHeadersOf } from './param-headers.js';
+
+/** What a call of a tool needs to know of its definition. */
+export interface ToolTraits {
+  readonly paramHeaders: readonly ParamHeader[];
+  /** Whether the output schema describes an object; undefined where there is none. */
+  readonly objectOutput: boolean | undefined;
+}
+
+export type ToolMap = ReadonlyMap<string, ToolTraits>;
+
+/** @returns undefined for a tool whose definition must be rejected */
+export function toolTraits(bytes: Buffer, tool: JsonNode): ToolTraits | undefined {
+  const output = getMember(bytes, tool, 'outputSchema');
+  const type = output === undefined ? undefined : stringOf(bytes, getMember(bytes, output, 'type'));
+  try {
+    return {
+      paramHeaders: paramHeadersOf(bytes, getMember(bytes, tool, 'inputSchema')),
+      objectOutput: output === undefined ? undefined : type === 'object',
+    };
+  } catch (error) {
+    if (error instanceof InvalidAnnotation) return undefined;
+    throw error;
+  }
+}

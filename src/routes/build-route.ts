@@ -1,0 +1,93 @@
+import type { BackendConfig, LimitsConfig, RouteConfig } from '../config/index.js';
+import { type ClientSide, ERAS, type Era } from '../eras/index.js';
+import type { Outbound } from '../exchange/outbound.js';
+import { ResultCache } from '../exchange/result-cache.js';
+import { ExchangeLog } from '../telemetry/exchange-log.js';
+import type { Transport } from '../upstream/transport.js';
+import { OWN_INFO } from '../version.js';
+import { backendName } from './backend-name.js';
+import { type EraChoice, PinnedEra } from './era-choice.js';
+import { findEra } from './find-era.js';
+import { ProbedEra } from './probed-era.js';
+import { Route } from './route.js';
+import { backendSideOptions, clientSideOptions, type SharedParts, transportOptions } from './side-options.js';
+import { openTransport } from './transport.js';
+
+/** Results that one route keeps. */
+const CACHE_ENTRIES = 10_000;
+
+/** A route, and those of its parts that have to be closed, or can be counted. */
+export interface BuiltRoute {
+  readonly route: Route;
+  /** In the order in which they claim a request. */
+  readonly clientSides: readonly ClientSide[];
+  readonly transport: Transport;
+  readonly cache: ResultCache;
+}
+
+/** Puts a route together from its configuration. */
+export function buildRoute(config: RouteConfig, limits: LimitsConfig, shared: SharedParts): BuiltRoute {
+  const eras = erasOf(config.backend);
+  const transport = openTransport(config.backend, transportOptions(config, limits, shared));
+  const cache = new ResultCache({
+    maxEntries: CACHE_ENTRIES,
+    maxBytes: limits.cacheBytes,
+    staleIfErrorMs: config.cache.staleIfErrorMs,
+  });
+  const backendSide = backendSideOptions(config, limits, shared, transport, (change) =>
+    cache.invalidate(change),
+  );
+  const outbounds = eras.map((era) => era.openBackendSide(backendSide));
+  const clientSide = clientSideOptions(config, limits, shared);
+  const exchangeLog = new ExchangeLog(shared.exchanges, config.path);
+  const route = new Route({
+    path: config.path,
+    eraChoice: chooseEra(eras, outbounds, config, shared, transport),
+    outbounds,
+    ticker: shared.ticker,
+    totalMs: config.timeouts.totalMs,
+    maxExchanges: limits.exchanges,
+    maxListeners: limits.listeners,
+    forwardsCredentials: config.backend.authorization === 'forward',
+    cache,
+    record: (exchange, status, outcome) => exchangeLog.record(exchange, status, outcome),
+    onFault: shared.onFault,
+  });
+  return { route, clientSides: ERAS.map((era) => era.openClientSide(clientSide)), transport, cache };
+}
+
+/** The eras that a backend may speak: all, unless the configuration pins one by its name, a revision or a transport. */
+function erasOf({ era: setting, transport }: BackendConfig): readonly Era[] {
+  const pinned = ({ name, revisions }: Era): boolean =>
+    setting === 'auto' || setting === name || revisions.includes(setting);
+  const reachable = ({ transports }: Era): boolean => transport === 'auto' || transports.includes(transport);
+  return ERAS.filter((era) => pinned(era) && reachable(era));
+}
+
+/** @throws Error where the gateway speaks no era that the backend may speak */
+function chooseEra(
+  eras: readonly Era[],
+  outbounds: readonly Outbound[],
+  { path, backend, timeouts }: RouteConfig,
+  { log, ticker }: SharedParts,
+  transport: Transport,
+): EraChoice {
+  const [first, second] = eras;
+  const [side] = outbounds;
+  const name = backendName(backend);
+  if (first === undefined || side === undefined)
+    throw new Error(`route ${path}: this gateway does not speak the era "${backend.era}"`);
+  if (second === undefined) return new PinnedEra(side);
+  return new ProbedEra({
+    name,
+    sides: outbounds,
+    leg: backend.leg,
+    probe: async (forwarded) => {
+      const { probeMs: timeoutMs, startMs } = timeouts;
+      const options = { name, transport, ticker, ownInfo: OWN_INFO, timeoutMs, startMs, forwarded };
+      return (await findEra(first, second, options)).finding;
+    },
+    onVerdict: ({ era, reason }) =>
+      log.info({ route: path, backend: name, era, reason }, 'era of the backend'),
+  });
+}

@@ -1,0 +1,110 @@
+import type { Logger } from 'pino';
+import type { LimitsConfig, RouteConfig } from '../config/index.js';
+import type { ReplayRoom } from '../downstream/replay-buffer.js';
+import { type BackendSideOptions, type ClientSideOptions, ERAS, type Era } from '../eras/index.js';
+import type { Change } from '../exchange/changes.js';
+import type { Sealer } from '../exchange/seal.js';
+import type { Ticker } from '../exchange/ticker.js';
+import type { ProcessLimit } from '../upstream/stdio/process-limit.js';
+import type { Transport } from '../upstream/transport.js';
+import { OWN_INFO } from '../version.js';
+import { backendName } from './backend-name.js';
+import type { TransportOptions } from './transport.js';
+
+/** The parts of a route's configuration that each side of it needs, as plain options. */
+
+/** What all routes of a gateway share. */
+export interface SharedParts {
+  readonly log: Logger;
+  /** For the line of each exchange. */
+  readonly exchanges: Logger;
+  readonly ticker: Ticker;
+  readonly sealer: Sealer;
+  readonly processes: ProcessLimit;
+  /** Keeps events for clients whose connection breaks; undefined to keep none. */
+  readonly replay: ReplayRoom | undefined;
+  readonly onFault: (error: unknown) => void;
+}
+
+export function transportOptions(
+  { path, backend, timeouts, sessions }: RouteConfig,
+  { resultBytes }: LimitsConfig,
+  { log, ticker, processes }: SharedParts,
+): TransportOptions {
+  const context = { route: path, backend: backendName(backend) };
+  const { connectMs, idleMs, totalMs } = timeouts;
+  return {
+    connectMs,
+    idleMs,
+    totalMs,
+    resultBytes,
+    ticker,
+    onDeviation: onceEach((deviation) =>
+      log.warn({ ...context, deviation }, 'the backend deviates from the protocol'),
+    ),
+    onTransport: (transport) => log.info({ ...context, transport }, 'transport of the backend'),
+    processes,
+    processIdleMs: sessions.idleMs,
+    processLog: log.child(context),
+    handshake: (revision) => (ERAS.at(-1) as Era).firstRequest(OWN_INFO, revision).params,
+  };
+}
+
+export function backendSideOptions(
+  { path, backend, timeouts, sessions, questions, tasks, cache }: RouteConfig,
+  limits: LimitsConfig,
+  { sealer, ticker }: SharedParts,
+  transport: Transport,
+  onChange: (change: Change) => void,
+): BackendSideOptions {
+  return {
+    route: path,
+    name: backendName(backend),
+    sealer,
+    ticker,
+    transport,
+    ownInfo: OWN_INFO,
+    // A server that is started has to come up first.
+    handshakeMs: backend.command === undefined ? timeouts.connectMs : timeouts.startMs,
+    newestRevision: ERAS.some(({ revisions }) => revisions.includes(backend.era)) ? backend.era : undefined,
+    sessions,
+    questions: { roots: questions.roots, maxRounds: limits.rounds },
+    tasks,
+    ttlMs: cache.ttlMs,
+    onChange,
+  };
+}
+
+export function clientSideOptions(
+  { path, sessions, questions, tasks, timeouts, legacySse }: RouteConfig,
+  limits: LimitsConfig,
+  { sealer, ticker, replay }: SharedParts,
+): ClientSideOptions {
+  return {
+    route: path,
+    sealer,
+    ticker,
+    sessions: {
+      max: limits.sessions,
+      idleMs: sessions.idleMs,
+      replay,
+      holdMs: timeouts.streamMs === 0 ? undefined : timeouts.streamMs,
+    },
+    questions,
+    tasks,
+    httpSse: legacySse,
+  };
+}
+
+/** Different deviations of one backend that are logged; some hold words of the backend itself. */
+const MAX_DEVIATIONS = 100;
+
+/** Passes on each text once. */
+function onceEach(log: (what: string) => void): (what: string) => void {
+  const logged = new Set<string>();
+  return (what) => {
+    if (logged.has(what) || logged.size >= MAX_DEVIATIONS) return;
+    logged.add(what);
+    log(what);
+  };
+}
