@@ -7,6 +7,7 @@ import { defineConfig } from 'vitest/config';
 const LONG = [
   'test/*/python.test.ts',
   'test/{demo,docker,interop,stdio}/**/*.test.ts',
+  'test/eras/one-era-alone.test.ts',
   'test/cases/era/redeployed-backend.test.ts',
   'test/cases/fidelity/large-bodies.test.ts',
   'test/cases/operations/{hung-backend,shutdown}.test.ts',

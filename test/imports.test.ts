@@ -1,21 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const SRC = join(ROOT, 'src');
+const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
 /**
  * What the files of each room may import of the others. A room is a folder of src, a side of an era, or a file that
@@ -155,38 +143,5 @@ describe('wire is pure', () => {
         run,
       ).toEqual([]);
     }
-  });
-});
-
-/** A copy of the gateway from which an era is torn out: its folder, and the lines of `eras/index.ts` that name it. */
-function withoutEra(era: string, directory: string): void {
-  cpSync(SRC, join(directory, 'src'), { recursive: true });
-  rmSync(join(directory, 'src/eras', era), { recursive: true });
-  const index = join(directory, 'src/eras/index.ts');
-  const lines = readFileSync(index, 'utf8').split('\n');
-  writeFileSync(index, lines.filter((line) => !new RegExp(`\\b${era}\\b`).test(line)).join('\n'));
-  for (const file of ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'config'])
-    cpSync(join(ROOT, file), join(directory, file), { recursive: true });
-  symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
-}
-
-describe('an era is a room that can be torn down', () => {
-  let scratch: string;
-  beforeAll(() => {
-    scratch = mkdtempSync(join(tmpdir(), 'eragate-era-'));
-  });
-  afterAll(() => rmSync(scratch, { recursive: true }));
-
-  test.each(['legacy', 'modern'])('without %s the rest compiles', { timeout: 60_000 }, (era) => {
-    const directory = join(scratch, era);
-    mkdirSync(directory);
-    withoutEra(era, directory);
-    const tsc = join(ROOT, 'node_modules/.bin/tsc');
-    const { status, stdout } = spawnSync(tsc, ['-p', 'tsconfig.build.json'], {
-      cwd: directory,
-      encoding: 'utf8',
-    });
-    expect(stdout).toBe('');
-    expect(status).toBe(0);
   });
 });

@@ -28,17 +28,19 @@ export interface GatewayProcess {
 
 /**
  * Starts `dist/main.js`, as built by `npm test`, and waits until it listens.
+ * @param main another build to start
  * @throws Error when there is nothing built, or the gateway ends instead
  */
 export async function startGatewayProcess(
   routes: Record<string, RouteOptions>,
   overrides: Record<string, Loose> = {},
+  main: string = MAIN,
 ): Promise<GatewayProcess> {
-  if (!existsSync(MAIN)) throw new Error('dist/main.js is not there: npm run build makes it');
+  if (!existsSync(main)) throw new Error('dist/main.js is not there: npm run build makes it');
   const scratch = mkdtempSync(join(tmpdir(), 'eragate-process-'));
   const file = join(scratch, 'gateway.yaml');
   writeFileSync(file, configText(routes, overrides));
-  const child = spawn(process.execPath, [MAIN, 'serve', '--config', file], {
+  const child = spawn(process.execPath, [main, 'serve', '--config', file], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const logs: Loose[] = [];
