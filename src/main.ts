@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runCommandLine } from './commands/command-line.js';
 
-// The gateway is loaded by the command that runs it: `check` and `--help` need no HTTP server.
+// The gateway is imported only by commands that run it: `check` and `--help` need no HTTP server.
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   stdout: (text) => process.stdout.write(text),
   stderr: (text) => process.stderr.write(text),

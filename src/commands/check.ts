@@ -4,7 +4,11 @@ import { backendName } from '../routes/backend-name.js';
 import { type CommandContext, EXIT, UsageError } from './context.js';
 import { table } from './text.js';
 
-/** `eragate check FILE`: prints the routes that would run and the warnings. Throws ConfigError. */
+/**
+ * `eragate check FILE`: prints the routes and the warnings of a gateway file.
+ *
+ * @throws ConfigError
+ */
 export async function runCheck(args: string[], context: CommandContext): Promise<number> {
   const { values, positionals } = parseArgs({
     args,
@@ -39,13 +43,13 @@ function rowOf({ path, backend, sessions, timeouts }: RouteConfig): string[] {
   return [path, nameOf(backend), backend.era, backend.leg, sessions.isolation, waits.join(', ')];
 }
 
-/** Programs that start others; the first word after their own options says which. */
+/** Programs that run other programs, which are named by the first argument that is not an option. */
 const LAUNCHERS =
   /^(npx|npm|pnpm|pnpx|yarn|bun|bunx|deno|node|tsx|uv|uvx|pipx|python[\d.]*|docker|podman|java|dotnet|ruby|php)(\.\w+)?$/;
 const OPTION = /^(-[A-Za-z]{1,2}|--yes|--quiet|--silent)$/;
 const WORD = /^[@\w./~][\w./~-]*(@[\w.-]+)?$/;
 
-/** The backend; of a program that starts others also what it starts, and nothing further, since arguments hold secrets. */
+/** The backend; for a launcher with the program that it runs. Other arguments may be secrets and are not shown. */
 function nameOf(backend: RouteConfig['backend']): string {
   const name = backendName(backend);
   const args = backend.command?.args ?? [];

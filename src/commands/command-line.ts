@@ -1,4 +1,4 @@
-/** Finds the command, runs it, and turns what goes wrong into a message and an exit code. */
+/** Runs the command that the arguments name, and reports an error as a message and an exit code. */
 
 import { readFileSync } from 'node:fs';
 import { ConfigError } from '../config/index.js';
@@ -11,15 +11,15 @@ const HELP = `eragate: a gateway between MCP clients and MCP servers of any prot
 
 usage:
   eragate [serve] --config FILE       run the gateway
-  eragate check FILE                  check a gateway file and show the routes that would run
-  eragate probe URL [options]         say which era, revisions and capabilities an MCP server has, and why
+  eragate check FILE                  check a gateway file and print its routes
+  eragate probe URL [options]         print the era, the revisions and the capabilities of an MCP server
     --header 'Name: value'            send this header; can be repeated
-    --timeout 5s                      how long to wait for each answer
+    --timeout 5s                      time limit for each response
     --json                            print the report as JSON
-  eragate probe [options] -- PROGRAM ARGS   the same, of a server that is started and spoken to on standard streams
+  eragate probe [options] -- PROGRAM ARGS   the same for a server on stdio, which is started
   eragate --help | --version
 
-exit codes: 0 fine, 1 the file, the server or the port is not, 2 the command line is not
+exit codes: 0 success, 1 failure, 2 wrong command line
 `;
 
 type Command = (args: string[], context: CommandContext) => Promise<number>;
@@ -30,7 +30,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map([
   ['probe', runProbe],
 ]);
 
-/** Runs `args` (without node and script). Resolves to the exit code; a served gateway lives on after that. */
+/** Runs `args` (without node and script). Resolves with the exit code; a gateway that is served continues to run. */
 export async function runCommandLine(args: readonly string[], context: CommandContext): Promise<number> {
   const end = args.indexOf('--');
   const own = end === -1 ? args : args.slice(0, end);
@@ -53,7 +53,7 @@ export async function runCommandLine(args: readonly string[], context: CommandCo
     }
     return await command(args.slice(1), context);
   } catch (error) {
-    return explain(error, context);
+    return report(error, context);
   }
 }
 
@@ -63,7 +63,7 @@ export function packageVersion(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
-function explain(error: unknown, context: CommandContext): number {
+function report(error: unknown, context: CommandContext): number {
   if (error instanceof ConfigError) {
     const count = error.problems.length;
     context.stderr(`${error.message}\n${count === 1 ? '1 problem' : `${count} problems`}\n`);

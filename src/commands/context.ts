@@ -1,4 +1,4 @@
-/** What the commands need from the process and from the gateway, so that they can be run without either. */
+/** What commands use of the process and of the gateway; tests provide their own. */
 
 import type { Config } from '../config/index.js';
 import type { Gateway, GatewayOptions } from '../gateway.js';
@@ -9,17 +9,17 @@ export interface CommandContext {
   readonly stderr: (text: string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly createGateway: (config: Config, options: GatewayOptions) => Gateway | Promise<Gateway>;
-  /** @param target a URL, or a program with its arguments to start and to speak to on its standard streams */
+  /** @param target a URL, or a program on stdio with its arguments */
   readonly probeServer: (
     target: string | readonly string[],
     options: ProbeServerOptions,
   ) => Promise<ProbeReport>;
 }
 
-/** What a command ends with. */
+/** Exit codes. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
-/** Thrown by a command that was called the wrong way; `message` says what is missing or not understood. */
+/** The command line is wrong; `message` says what is missing or unknown. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

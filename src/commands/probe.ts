@@ -4,7 +4,7 @@ import type { ProbeReport } from '../routes/probe-report.js';
 import { type CommandContext, EXIT, UsageError } from './context.js';
 import { printable, table } from './text.js';
 
-/** `eragate probe URL` or `probe -- PROGRAM ARGS`: prints what the server is and why. Fails where the era cannot be told. */
+/** `eragate probe URL` or `probe -- PROGRAM ARGS`: prints what is found out about a server. Fails if its era is unknown. */
 export async function runProbe(args: string[], context: CommandContext): Promise<number> {
   const end = args.indexOf('--');
   const command = end === -1 ? undefined : args.slice(end + 1);
@@ -39,7 +39,7 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const line of lines) {
     const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*)$/.exec(line) ?? [];
-    // The line is not repeated in the message: what looks like no header may still hold a token.
+    // The line is not in the message, since it may contain a token.
     if (name === undefined || value === undefined)
       throw new UsageError("--header is of the form 'Name: value'");
     headers[name.toLowerCase()] = value;
@@ -63,7 +63,7 @@ function describe(report: ProbeReport): string {
   return table(rows.flatMap(([name, text]) => (text === undefined ? [] : [[name, printable(text)]])));
 }
 
-/** `resources (subscribe, listChanged)`: a capability and the parts of it that are on. */
+/** `resources (subscribe, listChanged)`: a capability with its members that are not false. */
 function capabilityText([name, value]: [string, unknown]): string {
   const parts = typeof value === 'object' && value !== null ? Object.entries(value) : [];
   const on = parts.filter(([, part]) => part !== false).map(([part]) => part);

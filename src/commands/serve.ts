@@ -5,15 +5,16 @@ import type { Gateway } from '../gateway.js';
 import { createLogger } from '../telemetry/logger.js';
 import { type CommandContext, EXIT, UsageError } from './context.js';
 
-/** Container runtimes kill ten seconds after SIGTERM; whatever is left by then is cut off here, and cleanly. */
-const CLOSE_BOUND_MS = 9000;
+/** Time limit of closing: container runtimes kill the process ten seconds after SIGTERM. */
+const CLOSE_LIMIT_MS = 9000;
 
-/** After one of these the process is broken, and a handler in JavaScript would only hide it. */
+/** Signals of a broken process, which a handler in JavaScript would only hide. */
 const FATAL_SIGNALS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const;
 
 /**
- * `eragate [serve] --config FILE`: starts the gateway and returns; the process ends with a signal. Throws ConfigError,
- * and whatever keeps the gateway from listening.
+ * `eragate [serve] --config FILE`: starts the gateway and returns; the process runs until a signal ends it.
+ *
+ * @throws ConfigError, and the error of a gateway that cannot listen
  */
 export async function runServe(args: string[], context: CommandContext): Promise<number> {
   const { values } = parseArgs({ args, options: { config: { type: 'string', short: 'c' } } });
@@ -24,15 +25,15 @@ export async function runServe(args: string[], context: CommandContext): Promise
   const gateway = await context.createGateway(config, { log, exchanges });
   const grace = closeWithGrace(
     {
-      delay: CLOSE_BOUND_MS + 500,
+      delay: CLOSE_LIMIT_MS + 500,
       logger: { error: (what: unknown) => log.error(what) },
       skip: [...FATAL_SIGNALS],
     },
     async ({ signal, err }) => {
-      if (err) log.fatal({ err }, 'closing after an error that nobody caught');
+      if (err) log.fatal({ err }, 'closing after an uncaught error');
       else log.info({ signal }, 'closing');
       if (await closedInTime(gateway)) log.info('closed');
-      else log.warn(`not closed within ${CLOSE_BOUND_MS / 1000} s, what was in flight is cut off`);
+      else log.warn(`not closed within ${CLOSE_LIMIT_MS / 1000} s, requests in flight are cut off`);
       flush();
     },
   );
@@ -42,7 +43,7 @@ export async function runServe(args: string[], context: CommandContext): Promise
     return EXIT.ok;
   } catch (error) {
     grace.uninstall();
-    // Why it does not listen matters more than what then fails to close.
+    // An error of closing is ignored in favour of the error of listening.
     await closedInTime(gateway).catch(() => false);
     throw error;
   }
@@ -51,7 +52,7 @@ export async function runServe(args: string[], context: CommandContext): Promise
 async function closedInTime(gateway: Gateway): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, CLOSE_BOUND_MS, false);
+    timer = setTimeout(resolve, CLOSE_LIMIT_MS, false);
   });
   try {
     return await Promise.race([gateway.close().then(() => true), late]);

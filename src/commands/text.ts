@@ -1,6 +1,6 @@
 /** Text for a terminal. */
 
-/** Rows of cells as columns, two spaces apart, each line ended. */
+/** Rows of cells as columns with two spaces between them; each line ends in LF. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
@@ -14,7 +14,7 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join('');
 }
 
-/** Text from elsewhere, made safe: control characters could move the cursor or recolour what is around. */
+/** Replaces the control characters in text of a peer: they could move the cursor or change colours. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\uFFFD');
 }

@@ -1,14 +1,15 @@
-/** From the file, valid and with its defaults, to the frozen {@link Config}. */
+/** Builds the frozen {@link Config} from a valid file with its defaults filled in. */
 
-import { ownedHeaderReason } from './backend-headers.js';
 import type { RawConfig, RawRoute } from './raw.js';
+import { reservedHeaderReason } from './reserved-headers.js';
 import { CACHED_METHODS, type CommandConfig, type Config, type RouteConfig } from './types.js';
 import { parseDuration, parseSize } from './units.js';
 
+/** Defaults that the schema cannot have: callers without a credential have another one. */
 const PARKED_PER_PRINCIPAL = 32;
 const TASKS_PER_PRINCIPAL = 32;
 
-/** `raw` has passed the schema and the rules. */
+/** @param raw has passed the schema and the rules */
 export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config {
   const { listen, limits } = raw;
   return deepFreeze({
@@ -38,11 +39,11 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
   });
 }
 
-/** What happens to the credentials of callers where the file does not say. */
+/** What happens to the caller's `Authorization` header; the default depends on the other keys. */
 function authorizationOf({ command, headers, authorization }: RawRoute['backend']): 'forward' | 'drop' {
-  // There is no header that could carry it, and nobody who would verify it.
+  // A server on stdio gets no headers.
   if (command !== undefined) return 'drop';
-  // A server that knows the gateway by a credential is not to see those that are for the gateway.
+  // A server that gets a credential of the gateway's own should not see those of its callers.
   const hasOwn = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
   return authorization ?? (hasOwn ? 'drop' : 'forward');
 }
@@ -119,12 +120,12 @@ function commandOf(command: string, { args, env, cwd, process }: RawRoute['backe
 function sentHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers)
-      .filter(([name]) => ownedHeaderReason(name) === undefined)
+      .filter(([name]) => reservedHeaderReason(name) === undefined)
       .map(([name, value]) => [name.toLowerCase(), value]),
   );
 }
 
-/** As browsers write it: lower case, without the default port of the scheme. */
+/** The serialization of browsers: lower case, without the default port of the scheme. */
 function serializedOrigin(text: string): string {
   return /^https?:/i.test(text) && URL.canParse(text) ? new URL(text).origin : text.toLowerCase();
 }

@@ -1,9 +1,9 @@
-/** `${NAME}`, `${NAME:-default}` and `${file:/path}` in the text of a value; `$${` is a literal `${`. */
+/** Replaces `${NAME}`, `${NAME:-default}` and `${file:/path}` in a text; `$${` is a literal `${`. */
 
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-/** Enough for any key or token; a bound so that a wrong path does not fill the memory. */
+/** More than any key or token needs; a wrong path must not fill the memory. */
 const MAX_FILE_BYTES = 64 * 1024;
 
 const PLACEHOLDER = /\$\$\{|\$\{([^}]*)(\}?)/g;
@@ -12,7 +12,7 @@ const FROM_ENVIRONMENT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s;
 
 export interface InterpolationSources {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Relative paths of `${file:…}` start here. */
+  /** The base of relative paths in `${file:…}`. */
   readonly directory: string;
 }
 
@@ -25,12 +25,12 @@ export interface InterpolationProblem {
 
 export interface Interpolated {
   readonly text: string;
-  /** Whether anything came from outside of the file, so that `text` may be a secret. */
+  /** Whether a placeholder was replaced, so that `text` may be a secret. */
   readonly filled: boolean;
   readonly problems: readonly InterpolationProblem[];
 }
 
-/** Fills in every placeholder of `text`; one that cannot be filled in is a problem and stays as it is. */
+/** Replaces every placeholder of `text`; one that cannot be replaced is a problem and is kept. */
 export function interpolate(text: string, sources: InterpolationSources): Interpolated {
   const problems: InterpolationProblem[] = [];
   let filled = false;
@@ -45,7 +45,7 @@ export function interpolate(text: string, sources: InterpolationSources): Interp
   return { text: result, filled, problems };
 }
 
-/** The names of the placeholders in a text, without defaults and other text: what can be shown of a secret. */
+/** The names of the placeholders in a text, without defaults and other text, for messages about secrets. */
 export function placeholderNames(text: string): string {
   const names = [...text.matchAll(PLACEHOLDER)].map(([, body]) => body).filter((body) => body !== undefined);
   return names.map(nameOnly).join(' ');
@@ -63,7 +63,7 @@ function fill(body: string, source: string, sources: InterpolationSources): stri
   const [, name, fallback] = FROM_ENVIRONMENT.exec(body) ?? [];
   if (name === undefined || fallback?.includes('${')) return unreadable(source);
   const value = Object.hasOwn(sources.env, name) ? sources.env[name] : undefined;
-  // As in the shell, `:-` also stands in for a variable that is set to nothing.
+  // As in a shell, the default of `:-` is also used for a variable that is set but empty.
   if (fallback !== undefined) return value === undefined || value === '' ? fallback : value;
   if (value !== undefined) return value;
   return {

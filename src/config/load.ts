@@ -1,18 +1,22 @@
-/** The way from a file to a {@link Config}: read, fill in, validate, check, build. */
+/** Loads a gateway file: reads YAML, replaces placeholders, validates, checks rules, builds the {@link Config}. */
 
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { buildConfig } from './build.js';
 import { ConfigError } from './problems.js';
 import type { RawConfig } from './raw.js';
-import { readDocument } from './read.js';
+import { readDocument } from './read-yaml.js';
 import { checkRules } from './rules.js';
 import type { Config } from './types.js';
 import { validateAgainstSchema } from './validate.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads and checks a gateway file. Throws {@link ConfigError} with all problems, also if it cannot be read. */
+/**
+ * Reads and checks a gateway file.
+ *
+ * @throws ConfigError with all problems, also where the file cannot be read
+ */
 export function loadConfig(file: string, env: Environment = process.env): Config {
   let bytes: Buffer;
   try {
@@ -31,8 +35,10 @@ export function loadConfig(file: string, env: Environment = process.env): Config
 }
 
 /**
- * Checks the text of a gateway file. `file` names it in messages, and its folder is where relative `${file:…}` paths
- * start. Throws {@link ConfigError} with all problems.
+ * Checks the text of a gateway file.
+ *
+ * @param file its name in messages; relative paths in `${file:…}` start at its folder
+ * @throws ConfigError with all problems
  */
 export function parseConfig(text: string, file: string, env: Environment = process.env): Config {
   const document = readDocument(text, file, { env, directory: dirname(resolve(file)) });

@@ -1,4 +1,4 @@
-/** The candidate that `word` was most likely meant to be; undefined if none is near. */
+/** The candidate that is most similar to a misspelled word; undefined if none is similar enough. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(word.length / 3));
   let best: string | undefined;
@@ -13,12 +13,12 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best;
 }
 
-/** `seal_keys`, `seal-keys` and `SealKeys` are all spellings of one key. */
+/** Makes `seal_keys`, `seal-keys` and `SealKeys` the same. */
 function plain(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, '');
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
+/** Number of insertions, deletions, replacements and swaps of neighbours (optimal string alignment distance). */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -1,4 +1,4 @@
-/** What is wrong with a gateway file, and where: all of it at once, for people and for programs. */
+/** Problems of a gateway file with their positions, as text and as data; and paths to values in it. */
 
 export interface ConfigProblem {
   readonly file: string;
@@ -6,7 +6,7 @@ export interface ConfigProblem {
   readonly line: number;
   /** From 1. */
   readonly column: number;
-  /** The key in question, as in `routes[0].backend.era`; empty for the file as a whole. */
+  /** The path of the value, as in `routes[0].backend.era`; empty for the file as a whole. */
   readonly path: string;
   readonly found: string;
   readonly expected: string;
@@ -14,7 +14,7 @@ export interface ConfigProblem {
   readonly message: string;
 }
 
-/** Thrown with every problem that was found; `message` has one line for each. */
+/** Holds every problem that was found; `message` has one line for each. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly ConfigProblem[];
@@ -25,14 +25,14 @@ export class ConfigError extends Error {
   }
 }
 
-/** `gateway.yaml:7:12: routes[0].backend.era: found "moden", expected one of …`; editors make it a link. */
+/** One line: `gateway.yaml:7:12: routes[0].backend.era: found "moden", expected one of …`. */
 export function formatProblem(problem: ConfigProblem): string {
   return `${problem.file}:${problem.line}:${problem.column}: ${problem.message}`;
 }
 
 export type Segment = string | number;
 
-/** `routes[0].backend.era`; keys that are no plain words are quoted. */
+/** A path as text: `routes[0].backend.era`; a key that is not a plain word is in brackets and quotes. */
 export function pathText(segments: readonly Segment[]): string {
   let text = '';
   for (const segment of segments) {
@@ -48,7 +48,7 @@ export function pointerOf(segments: readonly Segment[]): string {
   return segments.map((s) => `/${String(s).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** The way back from a JSON pointer; `data` tells list indexes from keys made of digits. */
+/** The path of a JSON pointer; `data` shows whether a number is an index or a key. */
 export function segmentsOf(pointer: string, data: unknown): Segment[] {
   if (pointer === '') return [];
   let at = data;

@@ -1,4 +1,4 @@
-/** The file as written, once it has passed the schema and the defaults are in: units are still text. */
+/** A valid file with its defaults filled in; durations and sizes are still text. */
 
 import type {
   BackendConfig,

@@ -1,13 +1,13 @@
-/** The published JSON Schema of the gateway file: the one description of keys, types, values and defaults. */
+/** The JSON Schema of the gateway file, which is the only description of keys, types, values and defaults. */
 
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Segment } from './problems.js';
 
-/** Two levels up from `src/config` and from `dist/config` alike is the root of the package. */
+/** The root of the package is two levels up from both `src/config` and `dist/config`. */
 export const SCHEMA_URL = new URL('../../config/eragate.schema.json', import.meta.url);
 
-/** As much of JSON Schema as the file uses. */
+/** The keywords of JSON Schema that are read here. */
 export interface SchemaNode {
   readonly $ref?: string;
   readonly title?: string;
@@ -24,8 +24,8 @@ type SchemaFile = SchemaNode & { readonly $defs: Record<string, SchemaNode | fal
 let loaded: { schema: SchemaFile; validate: ValidateFunction } | undefined;
 
 /**
- * The schema, and the function that validates against it and fills in its defaults. For editors a value may be a
- * placeholder; at run time placeholders have been filled in, so that alternative is closed.
+ * The schema, and a function that validates against it and fills in its defaults. The published schema accepts
+ * placeholders, for editors; here they have been replaced, so none is accepted.
  */
 export function configSchema(): { schema: SchemaFile; validate: ValidateFunction } {
   if (loaded === undefined) {
@@ -37,7 +37,7 @@ export function configSchema(): { schema: SchemaFile; validate: ValidateFunction
   return loaded;
 }
 
-/** The part of the schema that describes the value at `segments`; its own members win over those of its `$ref`. */
+/** The schema of the value at `segments`; its own members take precedence over those of its `$ref`. */
 export function schemaAt(segments: readonly Segment[]): SchemaNode | undefined {
   let node: SchemaNode | undefined = dereference(configSchema().schema);
   for (const segment of segments) {
@@ -53,7 +53,7 @@ export function schemaAt(segments: readonly Segment[]): SchemaNode | undefined {
   return node;
 }
 
-/** What the schema wants at `segments`, in words. */
+/** What the schema expects at `segments`, for messages. */
 export function expectedText(segments: readonly Segment[]): string {
   const node = schemaAt(segments);
   if (node?.title !== undefined) return node.title;
@@ -61,19 +61,19 @@ export function expectedText(segments: readonly Segment[]): string {
   return values ? `one of ${values.join(', ')}` : `a value of type ${node?.type ?? 'unknown'}`;
 }
 
-/** Every place in the file (`routes[].backend`) that has a key of this name. */
-export function placesOfKey(key: string): string[] {
-  const places: string[] = [];
+/** The paths of all mappings (`routes[].backend`) that have a key of this name. */
+export function mappingsWithKey(key: string): string[] {
+  const paths: string[] = [];
   const visit = (node: SchemaNode, path: string): void => {
     for (const [name, child] of Object.entries(node.properties ?? {})) {
-      if (name === key) places.push(path);
+      if (name === key) paths.push(path);
       const inner = dereference(child);
       const suffix = inner.items ? `${name}[]` : name;
       visit(inner.items ? dereference(inner.items) : inner, path === '' ? suffix : `${path}.${suffix}`);
     }
   };
   visit(configSchema().schema, '');
-  return places;
+  return paths;
 }
 
 function dereference(node: SchemaNode): SchemaNode {

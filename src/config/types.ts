@@ -1,9 +1,9 @@
 /**
- * The configuration as the rest of the gateway sees it: defaults filled in, durations in milliseconds, sizes in bytes,
- * frozen to the leaves. What each key means to the person who writes the file is told in `config/eragate.schema.json`.
+ * The configuration that the gateway runs with: defaults filled in, durations in milliseconds, sizes in bytes, deeply
+ * frozen. `config/README.md` documents the keys of the file.
  */
 
-/** The dated revisions that a backend can be pinned to. */
+/** The revisions that `era` can name. */
 export const CONFIG_REVISIONS = [
   '2024-11-05',
   '2025-03-26',
@@ -14,27 +14,27 @@ export const CONFIG_REVISIONS = [
 
 export type ConfigRevision = (typeof CONFIG_REVISIONS)[number];
 
-/** How the era of a backend is known: found out (`auto`), or pinned to an era or to one revision of it. */
+/** The era of a backend: probed (`auto`), or fixed to an era or to one revision of it. */
 export type EraSetting = 'auto' | 'legacy' | 'modern' | ConfigRevision;
 
-/** Which leg of a backend that speaks both eras is used; `auto` takes the one that needs the least translation. */
+/** The era to use with a backend that speaks both; `auto` takes the one that needs least translation. */
 export type LegSetting = 'auto' | 'legacy' | 'modern';
 
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
 
 export interface Config {
   readonly listen: ListenConfig;
-  /** What clients type to reach the gateway, without a trailing slash. */
+  /** URL that clients use, without a trailing slash. */
   readonly publicUrl?: string;
-  /** The first seals, all open. Empty: a random key for the life of the process. */
+  /** The first encrypts, all decrypt. Empty: a random key for the life of the process. */
   readonly sealKeys: readonly string[];
   /** Pause between comments on a quiet event stream. */
   readonly keepAliveMs: number;
   readonly log: { readonly level: LogLevel };
   readonly limits: LimitsConfig;
-  /** At least one; no two with one path. */
+  /** At least one; each has its own path. */
   readonly routes: readonly RouteConfig[];
-  /** What is valid but probably not meant; one line each, with file, line and column. */
+  /** Warnings about what is valid but probably not meant; one line each, with file, line and column. */
   readonly warnings: readonly string[];
 }
 
@@ -51,23 +51,23 @@ export interface ListenConfig {
 export interface LimitsConfig {
   readonly bodyBytes: number;
   readonly resultBytes: number;
-  /** Rounds of questions in one call. */
+  /** Rounds of server requests in one call. */
   readonly rounds: number;
   readonly listeners: number;
   readonly sessions: number;
   readonly exchanges: number;
-  /** Servers on standard streams that run at a time, over all routes. */
+  /** Running servers on stdio, of all routes together. */
   readonly processes: number;
-  /** For kept results, on each route. */
+  /** For cached results, on each route. */
   readonly cacheBytes: number;
-  /** For what legacy clients may miss while their connection is broken, in all; 0 for nothing. */
+  /** For events that legacy clients missed while disconnected, of all routes together; 0 for none. */
   readonly replayBytes: number;
 }
 
 export interface RouteConfig {
   /** Begins with a slash. */
   readonly path: string;
-  /** Whether clients may come by HTTP+SSE, on `<path>/sse` and `<path>/messages`. */
+  /** Whether clients on HTTP+SSE are accepted, at `<path>/sse` and `<path>/messages`. */
   readonly legacySse: boolean;
   readonly backend: BackendConfig;
   readonly sessions: RouteSessionsConfig;
@@ -77,53 +77,53 @@ export interface RouteConfig {
   readonly timeouts: TimeoutsConfig;
 }
 
-/** A server on standard streams that the gateway starts itself. */
+/** A server on stdio, which the gateway starts. */
 export interface CommandConfig {
-  /** A program, found by PATH unless it holds a slash; no shell reads it. */
+  /** A program, found by PATH unless it contains a slash; no shell is involved. */
   readonly command: string;
   readonly args: readonly string[];
-  /** Beside the few variables that every program is given. */
+  /** Variables beside those that every server inherits. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** `per-session` starts one for each backend session; `shared` serves all callers of the route with one. */
+  /** `per-session`: one process for each backend session; `shared`: one for all callers of the route. */
   readonly process: 'per-session' | 'shared';
 }
 
 export interface BackendConfig {
-  /** http or https, without credentials and fragment; undefined where a command stands in its place. */
+  /** http or https, without credentials and fragment; undefined where there is a command. */
   readonly url?: string;
-  /** Present where there is no `url`. */
+  /** Undefined where there is a `url`. */
   readonly command?: CommandConfig;
   readonly era: EraSetting;
   readonly leg: LegSetting;
   readonly transport: 'auto' | 'streamable-http' | 'http-sse';
-  /** Where messages go on HTTP+SSE, in place of what the server announces. */
+  /** URL for messages on HTTP+SSE, in place of the one that the server announces. */
   readonly messagesUrl?: string;
-  /** Names in lower case; headers that the gateway sets itself are not among them. */
+  /** By name in lower case, without headers that the gateway sets itself. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent as `Host` in place of the authority of `url`. */
+  /** `Host` header in place of host and port of `url`. */
   readonly hostHeader?: string;
-  /** What happens to the caller's `Authorization`. */
+  /** What happens to the caller's `Authorization` header. */
   readonly authorization: 'forward' | 'drop';
 }
 
 export interface RouteSessionsConfig {
-  /** `call` opens a backend session for every call; `principal` shares them among the calls of one principal. */
+  /** `call`: a backend session for each call; `principal`: sessions shared by the calls of one principal. */
   readonly isolation: 'principal' | 'call';
   readonly max: number;
   readonly idleMs: number;
-  /** Answers that mean a lost session, beside those that are known to. */
+  /** Responses that mean a lost session, beside those that the gateway knows. */
   readonly lost: readonly LostSessionConfig[];
 }
 
 export interface LostSessionConfig {
   readonly status: number;
-  /** A part of the error message or the body, in any case of letters; undefined: whatever it says. */
+  /** Part of the error message or the body, case-insensitive; undefined: any. */
   readonly message?: string;
 }
 
 export interface TasksConfig {
-  /** How tools that may run as tasks are called for modern clients that know tasks. */
+  /** How tools that may run as tasks are called for modern clients that declare the tasks extension. */
   readonly optional: 'call' | 'task';
   readonly ttlMs: number;
   readonly max: number;
@@ -137,7 +137,7 @@ export interface QuestionsConfig {
   readonly roots: 'off' | 'cached' | 'ask';
   readonly maxParked: number;
   readonly maxParkedPerPrincipal: number;
-  /** Of all callers without a credential together: they may be many, and none can be told from another. */
+  /** Of all callers without a credential together, which cannot be told apart. */
   readonly maxParkedAnonymous: number;
 }
 
@@ -152,18 +152,18 @@ export const CACHED_METHODS = [
 export type CachedMethod = (typeof CACHED_METHODS)[number];
 
 export interface CacheConfig {
-  /** For results of a legacy backend; 0 for none, undefined for what the gateway thinks right. */
+  /** For results of a legacy backend; 0: not cached, undefined: the gateway's default. */
   readonly ttlMs: Readonly<Partial<Record<CachedMethod, number>>>;
   readonly staleIfErrorMs: number;
 }
 
 export interface TimeoutsConfig {
   readonly connectMs: number;
-  /** For a server that is started to take part in the handshake. */
+  /** From the start of a server to the end of the handshake. */
   readonly startMs: number;
   readonly probeMs: number;
   readonly idleMs: number;
   readonly totalMs: number;
-  /** For one connection of a client that knows how to come back for the rest of its stream; 0: as long as it lasts. */
+  /** For one connection of an event stream that the client can resume; 0: unlimited. */
   readonly streamMs: number;
 }

@@ -1,27 +1,27 @@
-/** Durations and sizes as the gateway file writes them. */
+/** Durations and sizes in the gateway file. */
 
 const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 const BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
-/** What a Node timer can hold; a longer one would fire at once. */
+/** The longest delay of a Node timer; a longer one would fire at once. */
 export const MAX_DURATION_MS = 2 ** 31 - 1;
 
-/** What one Buffer can hold on every supported version of Node. */
+/** The largest Buffer on every supported version of Node. */
 export const MAX_SIZE_BYTES = 2 ** 32 - 1;
 
-/** `500ms`, `60s`, `10m`, `1h` in milliseconds; undefined if it is not written so or is not in 1 … {@link MAX_DURATION_MS}. */
+/** Milliseconds of `500ms`, `60s`, `10m` or `1h`; undefined for any other text, and outside of 1 … {@link MAX_DURATION_MS}. */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
   return inRange(digits, unit === undefined ? undefined : MILLISECONDS[unit], MAX_DURATION_MS);
 }
 
-/** `64KiB`, `4MiB`, `1GiB`, `100B`, `100` or 100 in bytes; undefined if not so or not in 1 … {@link MAX_SIZE_BYTES}. */
+/** Bytes of `64KiB`, `4MiB`, `1GiB`, `100B` or `100`; undefined for any other value, and outside of 1 … {@link MAX_SIZE_BYTES}. */
 export function parseSize(value: string | number): number | undefined {
   const [, digits, unit] = /^(\d+)(B|KiB|MiB|GiB)?$/.exec(String(value)) ?? [];
   return inRange(digits, BYTES[unit ?? 'B'], MAX_SIZE_BYTES);
 }
 
-/** Milliseconds in the largest unit that needs no fraction: 300000 is `5m`. */
+/** A duration in the largest unit without a fraction: 300000 is `5m`. */
 export function formatDuration(ms: number): string {
   const [unit, factor] = Object.entries(MILLISECONDS).findLast(([, f]) => ms % f === 0) ?? ['ms', 1];
   return `${ms / factor}${unit}`;

@@ -1,36 +1,36 @@
-/** The file against its schema, with each violation told in the words of the schema at its place in the file. */
+/** Validates a file against the schema, and reports each violation with its position and the title in the schema. */
 
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { ConfigDocument } from './document.js';
 import { nearest } from './nearest.js';
-import { pathText, type Segment, segmentsOf, valueAt } from './problems.js';
-import { configSchema, expectedText, placesOfKey, schemaAt } from './schema.js';
+import { type Segment, segmentsOf, valueAt } from './problems.js';
+import { configSchema, expectedText, mappingsWithKey, schemaAt } from './schema.js';
 import { parseDuration, parseSize } from './units.js';
 
 const STDIO_HINT = 'for a server on stdio give command and args in place of url';
 
-/** Values of `transport` that other gateways have. */
+/** Values of `transport` in the configuration of other gateways. */
 const TRANSPORT_HINTS: Readonly<Record<string, string>> = {
   stdio: STDIO_HINT,
   sse: 'did you mean http-sse?',
 };
 
-/** The texts that stand for values of a type. */
-const FILLED_IN: Readonly<Record<string, RegExp | undefined>> = {
+/** Texts that are converted to a type of the schema. */
+const CONVERTIBLE: Readonly<Record<string, RegExp | undefined>> = {
   integer: /^\d{1,15}$/,
   boolean: /^(true|false)$/,
 };
 
-/** Validates `document.data`, fills in the defaults in place and reports every violation to the document. */
+/** Validates `document.data`, fills in the defaults in place, and reports every violation. */
 export function validateAgainstSchema(document: ConfigDocument): void {
   const { validate } = configSchema();
-  if (!validate(document.data) && fillIn(document, validate.errors ?? [])) validate(document.data);
+  if (!validate(document.data) && convertText(document, validate.errors ?? [])) validate(document.data);
   const seen = new Set<string>();
   for (const error of validate.errors ?? []) {
     const segments = segmentsOf(error.instancePath, document.data);
     const reportError = REPORTERS[error.keyword] ?? reportValue;
     const key = `${error.instancePath} ${reportError === reportValue ? '' : JSON.stringify(error.params)}`;
-    // Several keywords may object to one value, and those below propertyNames repeat what it says.
+    // Several keywords may reject one value, and those below propertyNames repeat its error.
     if (error.propertyName !== undefined || seen.has(key) || isAlternative(error)) continue;
     seen.add(key);
     reportError(document, segments, error);
@@ -39,13 +39,14 @@ export function validateAgainstSchema(document: ConfigDocument): void {
 }
 
 /**
- * A placeholder always fills in text. Where the schema wants a number, digits are taken for one, and words where it wants
- * true or false. Returns whether any were.
+ * Converts values of placeholders, which are text, to the number or boolean that the schema expects.
+ *
+ * @returns whether any was converted
  */
-function fillIn(document: ConfigDocument, errors: readonly ErrorObject[]): boolean {
+function convertText(document: ConfigDocument, errors: readonly ErrorObject[]): boolean {
   let changed = false;
   for (const { keyword, params, instancePath } of errors) {
-    const pattern = keyword === 'type' ? FILLED_IN[params['type']] : undefined;
+    const pattern = keyword === 'type' ? CONVERTIBLE[params['type']] : undefined;
     if (pattern === undefined) continue;
     const segments = segmentsOf(instancePath, document.data);
     const value = valueAt(document.data, segments);
@@ -57,7 +58,7 @@ function fillIn(document: ConfigDocument, errors: readonly ErrorObject[]): boole
   return changed;
 }
 
-/** Keys that exclude each other are told of by a rule, which knows what the whole is about. */
+/** Whether an error is about keys that exclude each other; a rule reports them with a better message. */
 function isAlternative({ keyword, schemaPath }: ErrorObject): boolean {
   return keyword === 'oneOf' || schemaPath.includes('/oneOf/');
 }
@@ -65,7 +66,7 @@ function isAlternative({ keyword, schemaPath }: ErrorObject): boolean {
 interface Unit {
   readonly parse: (text: string) => number | undefined;
   readonly limit: string;
-  /** What stands for no value at all. */
+  /** Values that mean none. */
   readonly none: readonly string[];
 }
 
@@ -82,7 +83,7 @@ const UNITS: Readonly<Record<string, Unit | undefined>> = {
 
 type Reporter = (document: ConfigDocument, segments: readonly Segment[], error: ErrorObject) => void;
 
-/** Keywords that object to a mapping because of one of its keys; all others object to a value. */
+/** Keywords that reject a mapping because of one of its keys; all others reject a value. */
 const REPORTERS: Readonly<Record<string, Reporter>> = {
   required: reportMissing,
   additionalProperties: reportUnknown,
@@ -98,7 +99,7 @@ function reportUnknown(document: ConfigDocument, parent: readonly Segment[], err
   const key = String(error.params['additionalProperty']);
   const known = Object.keys(schemaAt(parent)?.properties ?? {});
   const near = nearest(key, known);
-  const elsewhere = placesOfKey(key).map((place) => (place === '' ? 'the top level' : place));
+  const elsewhere = mappingsWithKey(key).map((path) => (path === '' ? 'the top level' : path));
   const hint =
     near !== undefined
       ? `did you mean ${near}?`
@@ -128,7 +129,7 @@ function reportValue(document: ConfigDocument, segments: readonly Segment[]): vo
   document.report(segments, `${expectedText(segments)}${hint}`);
 }
 
-/** Durations and sizes that are written well but are more than a timer or a buffer can hold. */
+/** Reports durations and sizes that are too large for a timer or a buffer. */
 function checkUnits(document: ConfigDocument, value: unknown, segments: readonly Segment[]): void {
   if (typeof value === 'object' && value !== null) {
     for (const [key, child] of Object.entries(value)) {
@@ -137,7 +138,7 @@ function checkUnits(document: ConfigDocument, value: unknown, segments: readonly
     return;
   }
   const unit = UNITS[schemaAt(segments)?.$ref?.replace('#/$defs/', '') ?? ''];
-  if (unit === undefined || document.problems.some(({ path }) => path === pathText(segments))) return;
+  if (unit === undefined || document.isReported(segments)) return;
   if (!unit.none.includes(String(value)) && unit.parse(String(value)) === undefined) {
     document.report(segments, unit.limit);
   }

@@ -23,7 +23,7 @@ async function check(text: string, env: Record<string, string> = {}) {
   };
 }
 
-test('check shows the routes that would run', async () => {
+test('check prints the routes', async () => {
   const { code, stdout, stderr } = await check(
     `
 listen: { host: "::1", port: 9000 }
@@ -51,7 +51,7 @@ routes:
   expect(code).toBe(0);
 });
 
-test('check names a server that is started by its program, and shows no argument and no variable', async () => {
+test('check names a server on stdio by its program, without arguments and variables', async () => {
   const { code, stdout } = await check(`
 routes:
   - path: /files
@@ -74,13 +74,13 @@ test.each([
   ['node', '[--token=hunter2, dist/index.js]', 'node'],
   ['npx', '[-y, "postgres://user:hunter2@host/db"]', 'npx'],
   ['my-server', '[hunter2]', 'my-server'],
-])('check tells which server %s %s starts, and no secret', async (command, args, shown) => {
+])('check shows which server %s %s starts, without secrets', async (command, args, shown) => {
   const { stdout } = await check(`routes: [{ path: /a, backend: { command: ${command}, args: ${args} } }]`);
   expect(stdout).toContain(`/a    ${shown}  `);
   expect(stdout).not.toContain('hunter2');
 });
 
-test('check shows the warnings, and is content', async () => {
+test('check prints warnings and exits with 0', async () => {
   const { code, stdout } = await check(
     'routes:\n  - path: /a\n    backend: { url: "http://b", headers: { Host: c } }\n',
   );
@@ -90,7 +90,7 @@ test('check shows the warnings, and is content', async () => {
   expect(code).toBe(0);
 });
 
-test('check shows all problems on standard error, and is not content', async () => {
+test('check prints all problems to standard error and exits with 1', async () => {
   const { code, stdout, stderr } = await check('keepAlive: 1\nroutes: []\n');
   expect(stdout).toBe('');
   expect(stderr).toBe(
@@ -101,7 +101,7 @@ test('check shows all problems on standard error, and is not content', async () 
   expect(code).toBe(1);
 });
 
-test('check takes the file with --config too, as serve does', async () => {
+test('check accepts the file with --config, as serve does', async () => {
   const { context, printed } = testContext();
   expect(await runCommandLine(['check', '--config', example('demo.yaml')], context)).toBe(0);
   expect(printed.stdout).toContain('1 route on 127.0.0.1:8080');

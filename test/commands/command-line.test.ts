@@ -32,7 +32,7 @@ test.each([
   [['probe'], 'probe needs one URL'],
   [['probe', 'example.com'], 'probe needs an http or https URL'],
   [['probe', 'http://b', '--timeout', '5'], '--timeout is a duration'],
-])('%j is a wrong use: exit code 2, and what to do', async (args, message) => {
+])('%j is a wrong command line: exit code 2, and a hint', async (args, message) => {
   const { context, printed } = testContext();
   expect(await runCommandLine(args, context)).toBe(2);
   expect(printed.stderr).toContain(message);
@@ -40,13 +40,13 @@ test.each([
   expect(printed.stdout).toBe('');
 });
 
-test('a header that is none is a wrong use, and is not repeated', async () => {
+test('an invalid header is a wrong command line, and is not in the message', async () => {
   const { context, printed } = testContext();
   expect(await runCommandLine(['probe', 'http://b', '--header', 'Bearer hunter2'], context)).toBe(2);
   expect(printed.stderr).not.toContain('hunter2');
 });
 
-test('what goes wrong in a command is one line and exit code 1', async () => {
+test('an error of a command is one line and exit code 1', async () => {
   const { context, printed } = testContext();
   expect(await runCommandLine(['--config', example('minimal.yaml')], context)).toBe(1);
   expect(printed.stderr).toBe('eragate: no gateway in this test\n');

@@ -13,7 +13,7 @@ const legacy: ProbeReport & { url: string } = {
   reasons: ['server/discover was answered with 400', 'initialize was answered with 2025-11-25'],
 };
 
-test('probe prints what the server is and why', async () => {
+test('probe prints what is found out about a server', async () => {
   const { context, printed } = testContext({ probeServer: async () => legacy });
   expect(await runCommandLine(['probe', legacy.url], context)).toBe(0);
   expect(printed.stdout).toBe(
@@ -31,7 +31,7 @@ test('probe prints what the server is and why', async () => {
   );
 });
 
-test('--json prints the report for programs', async () => {
+test('--json prints the report as JSON', async () => {
   const { context, printed } = testContext({ probeServer: async () => legacy });
   expect(await runCommandLine(['probe', '--json', legacy.url], context)).toBe(0);
   expect(JSON.parse(printed.stdout)).toEqual(legacy);
@@ -45,7 +45,7 @@ test('a server of unknown era is exit code 1', async () => {
   expect(printed.stdout).toContain('era      unknown\nbecause  server/discover: connection refused\n');
 });
 
-test('headers and the time to wait are passed on', async () => {
+test('headers and the time limit are passed on', async () => {
   const probeServer = vi.fn(async () => legacy);
   const { context } = testContext({ probeServer });
   const headers = ['--header', 'Authorization: Bearer a:b', '--header', 'X-Empty:'];
@@ -56,7 +56,7 @@ test('headers and the time to wait are passed on', async () => {
   });
 });
 
-test('what follows -- is a server to start, options of its own included', async () => {
+test('the arguments after -- are a server to start, with its own options', async () => {
   const probeServer = vi.fn(
     async () => ({ ...legacy, url: undefined, command: ['npx', '-y', 'x'] }) as never,
   );
@@ -68,7 +68,7 @@ test('what follows -- is a server to start, options of its own included', async 
 });
 
 test.each([['--'], ['http://b', '--', 'npx'], ['--header', 'A: b', '--', 'npx']])(
-  'a program to start goes with nothing else: %j %j %j',
+  'a program to start excludes a URL and headers: %j %j %j',
   async (...words) => {
     const { context, printed } = testContext();
     expect(await runCommandLine(['probe', ...words], context)).toBe(2);
@@ -76,7 +76,7 @@ test.each([['--'], ['http://b', '--', 'npx'], ['--header', 'A: b', '--', 'npx']]
   },
 );
 
-test('text of the server cannot take over the terminal', async () => {
+test('control characters of the server are not printed', async () => {
   const serverInfo = { name: '\u001b[2Jevil\u202e', version: '1\r\n2' };
   const { context, printed } = testContext({ probeServer: async () => ({ ...legacy, serverInfo }) });
   await runCommandLine(['probe', 'http://b'], context);

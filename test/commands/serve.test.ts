@@ -48,7 +48,7 @@ async function serve(gateway: Partial<Gateway>) {
   return { code, close, createGateway, printed };
 }
 
-test('serve starts the gateway from the file and stays', async () => {
+test('serve starts the gateway of the file and keeps running', async () => {
   const { code, createGateway, close } = await serve({});
   expect(code).toBe(0);
   expect(createGateway).toHaveBeenCalledWith(expect.objectContaining({ keepAliveMs: 15_000 }), {
@@ -66,7 +66,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s closes the gateway and ends with 0
   expect(close).toHaveBeenCalledTimes(1);
 });
 
-test('a gateway that does not close is cut off in less than ten seconds, with 0', async () => {
+test('a gateway that does not close ends within ten seconds, with 0', async () => {
   await serve({ close: () => new Promise(() => {}) });
   vi.useFakeTimers({ now: 0 });
   process.emit('SIGTERM');
@@ -76,14 +76,14 @@ test('a gateway that does not close is cut off in less than ten seconds, with 0'
   expect(exits[0]).toBe(0);
 });
 
-test('a second signal ends at once', async () => {
+test('a second signal ends the process at once', async () => {
   await serve({ close: () => new Promise(() => {}) });
   process.emit('SIGTERM');
   process.emit('SIGTERM');
   expect(exits).toEqual([1]);
 });
 
-test('a gateway that cannot listen is closed, and leaves no handlers', async () => {
+test('a gateway that cannot listen is closed, and its signal handlers are removed', async () => {
   const listen = () => Promise.reject(new Error('listen EADDRINUSE: address already in use 127.0.0.1:8080'));
   const { code, close, printed } = await serve({ listen });
   expect(code).toBe(1);
@@ -92,7 +92,7 @@ test('a gateway that cannot listen is closed, and leaves no handlers', async () 
   expect(handlersAdded('SIGTERM')).toBe(0);
 });
 
-test('signals of a broken process are left alone', async () => {
+test('signals of a broken process have no handler', async () => {
   await serve({});
   expect(process.listenerCount('SIGSEGV')).toBe(0);
   expect(process.listenerCount('SIGABRT')).toBe(0);

@@ -1,7 +1,7 @@
 import type { CommandContext } from '../../src/commands/context.js';
 import type { ProbeReport } from '../../src/routes/probe-report.js';
 
-/** A context that keeps what is printed, and fails where a command reaches for what it should not need. */
+/** A context that collects the output, and fails where a command uses a gateway or a server that the test does not provide. */
 export function testContext(parts: Partial<CommandContext> = {}) {
   const printed = { stdout: '', stderr: '' };
   const context: CommandContext = {

@@ -12,7 +12,7 @@ test('a command alone gets every default', () => {
   expect(commandOf('command: npx')).toEqual({ command: 'npx', args: [], env: {}, process: 'per-session' });
 });
 
-test('a command may have arguments, variables, a folder and a way to be shared', () => {
+test('a command may have args, env, cwd and process', () => {
   const members = 'command: uvx, args: [a, "1"], env: { KEY: "${KEY}" }, cwd: /srv, process: shared';
   expect(commandOf(members, { KEY: 'hunter2' })).toEqual({
     command: 'uvx',
@@ -23,7 +23,7 @@ test('a command may have arguments, variables, a folder and a way to be shared',
   });
 });
 
-test('credentials of callers are not for a server that could not verify them', () => {
+test('credentials of callers are dropped for a server on stdio', () => {
   const [route] = parseConfig(withOnly('command: npx'), 'gateway.yaml', {}).routes;
   expect(route?.backend.authorization).toBe('drop');
 });
@@ -36,15 +36,15 @@ test.each([
   ['listen: { host: 127.1.2.3 }', false],
   ['listen: { host: "::1" }', false],
   ['listen: { host: localhost }', false],
-])('with "%s" it is said that everybody can use a server that is started: %s', (listen, said) => {
+])('with "%s" there is a warning that any client can use a server that is started: %s', (listen, warned) => {
   const warningsOf = (members: string) =>
     parseConfig(`${listen}\n${withOnly(members)}`, 'gateway.yaml', {}).warnings.filter((warning) =>
-      warning.includes('everybody'),
+      warning.includes('any client'),
     );
   expect(warningsOf('url: "http://a"')).toEqual([]);
   expect(warningsOf('command: npx')).toEqual(
-    said
-      ? [expect.stringMatching(/^gateway.yaml:4:16: routes\[0\].backend.command: everybody .*listen.host/)]
+    warned
+      ? [expect.stringMatching(/^gateway.yaml:4:16: routes\[0\].backend.command: any client .*listen.host/)]
       : [],
   );
 });
@@ -65,7 +65,7 @@ test.each(['args: [a]', 'env: { A: b }', 'cwd: /', 'process: shared'])('%s needs
 });
 
 test.each(['headers: { A: b }', 'hostHeader: b', 'authorization: drop', 'transport: streamable-http'])(
-  '%s means nothing to a command',
+  '%s is not for a command',
   (member) => {
     expect(problemsOf(withOnly(`command: npx, ${member}`))).toEqual([
       expect.stringContaining('beside command'),
@@ -90,7 +90,7 @@ test.each([
   ],
   ['command: a, env: { "A=B": c }', 'found the name "A=B", expected a name without ='],
   ['command: a, process: both', 'backend.process: found "both", expected one of per-session, shared'],
-])('%s is told of', (members, problem) => {
+])('%s is reported', (members, problem) => {
   expect(problemsOf(withOnly(members))).toEqual([expect.stringContaining(problem)]);
 });
 
@@ -104,7 +104,7 @@ test('problems never show what may be a secret', () => {
   ).not.toContain('hunter2');
 });
 
-test('the number of processes is limited, and may be chosen', () => {
+test('the number of processes is limited, and can be set', () => {
   const limits = (text: string) => parseConfig(text, 'gateway.yaml', {}).limits.processes;
   expect(limits(withBackend('era: auto'))).toBe(100);
   expect(limits(withLine('limits: { processes: 3 }'))).toBe(3);

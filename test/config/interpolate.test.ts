@@ -28,7 +28,7 @@ function filled(text: string): string {
   return result;
 }
 
-describe('a placeholder is filled in', () => {
+describe('a placeholder is replaced', () => {
   test.each([
     ['plain', 'plain'],
     ['${NAME}', 'value'],
@@ -55,7 +55,7 @@ describe('a placeholder is filled in', () => {
     expect(filled('${file:token}')).toBe('from-file');
   });
 
-  test('once only: what is filled in is not looked through again', () => {
+  test('only once: the value is not searched for placeholders', () => {
     expect(filled('${BRACES}')).toBe('${NAME}');
     expect(filled('${file:nested}')).toBe('${NAME}');
   });
@@ -69,7 +69,7 @@ describe('a placeholder is filled in', () => {
   });
 });
 
-describe('a placeholder that cannot be filled in', () => {
+describe('a placeholder that cannot be replaced', () => {
   test.each([
     ['${MISSING}', '${MISSING}, which is not in the environment'],
     ['${toString}', '${toString}, which is not in the environment'],
@@ -87,12 +87,12 @@ describe('a placeholder that cannot be filled in', () => {
     expect(problems.map((problem) => problem.found)).toEqual([found]);
   });
 
-  test('does not keep the next one from being reported', () => {
+  test('does not hide the next one', () => {
     expect(interpolate('${A} ${NAME} ${B}', { env, directory }).problems).toHaveLength(2);
   });
 });
 
-test('the names of placeholders can be shown without the text and the defaults around them', () => {
+test('placeholderNames leaves out defaults and other text', () => {
   expect(placeholderNames('Bearer abc ${TOKEN:-secret} ${file:/run/x} $${NO}')).toBe(
     '${TOKEN…} ${file:/run/x}',
   );

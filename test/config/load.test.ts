@@ -156,31 +156,31 @@ routes:
   });
 });
 
-describe('what comes from the environment', () => {
-  test('is a number where a number is wanted', () => {
+describe('a value from the environment', () => {
+  test('is a number where a number is expected', () => {
     const text = withLine('listen: { port: "${PORT}" }\nlimits: { rounds: "${N:-3}", body: "${BODY}" }');
     const config = parse(text, { PORT: '9000', BODY: '2048' });
     expect(config.listen.port).toBe(9000);
     expect(config.limits).toMatchObject({ rounds: 3, bodyBytes: 2048 });
   });
 
-  test('is true or false where that is wanted', () => {
+  test('is a boolean where one is expected', () => {
     const text = 'routes: [{ path: /a, legacySse: "${OLD}", backend: { url: "http://b" } }]';
     const legacySse = (OLD: string) => parse(text, { OLD }).routes[0]?.legacySse;
     expect([legacySse('true'), legacySse('false')]).toEqual([true, false]);
     expect(() => legacySse('yes')).toThrow(/legacySse: found "\$\{OLD\}", expected true or false/);
   });
 
-  test('stays text where text is wanted', () => {
+  test('stays text where text is expected', () => {
     const text = withBackend('headers: { X-Key: "${KEY}" }');
     expect(parse(text, { KEY: '12345' }).routes[0]?.backend.headers).toEqual({ 'x-key': '12345' });
   });
 
-  test('does not make a quoted number in the file itself a number', () => {
+  test('is converted, but a quoted number in the file is not', () => {
     expect(() => parse(withLine('listen: { port: "9000" }'))).toThrow(/listen.port: found "9000"/);
   });
 
-  test('is not put into keys', () => {
+  test('does not replace placeholders in keys', () => {
     expect(() => parse(withLine('"${KEY}": 1'), { KEY: 'keepAlive' })).toThrow(/unknown key/);
   });
 });
@@ -219,7 +219,7 @@ routes:
   });
 });
 
-describe('headers that belong to the gateway', () => {
+describe('headers that the gateway sets', () => {
   const owned = [
     'Accept',
     'Accept-Encoding',
@@ -236,7 +236,7 @@ describe('headers that belong to the gateway', () => {
     'Transfer-Encoding',
   ];
 
-  test.each(owned)('%s is not sent, with a warning that has its place', (name) => {
+  test.each(owned)('%s is not sent, with a warning and its position', (name) => {
     const config = parse(withBackend(`headers: { X-A: a, ${name}: b }`));
     expect(config.routes[0]?.backend.headers).toEqual({ 'x-a': 'a' });
     expect(config.warnings[1]).toMatch(
@@ -244,7 +244,7 @@ describe('headers that belong to the gateway', () => {
     );
   });
 
-  test('the warning about Host names the key that does it', () => {
+  test('the warning about Host names backend.hostHeader', () => {
     expect(parse(withBackend('headers: { host: b }')).warnings[1]).toContain('use backend.hostHeader');
   });
 });
@@ -256,13 +256,13 @@ describe('a file', () => {
   });
   afterAll(() => rmSync(directory, { recursive: true }));
 
-  test('may take secrets from files beside it', () => {
+  test('may read secrets from files beside it', () => {
     writeFileSync(join(directory, 'key'), `${'k'.repeat(44)}\n`);
     writeFileSync(join(directory, 'gateway.yaml'), withLine('sealKeys: ["${file:./key}"]'));
     expect(loadConfig(join(directory, 'gateway.yaml'), {}).sealKeys).toEqual(['k'.repeat(44)]);
   });
 
-  test('that is not there is a problem like any other', () => {
+  test('that does not exist is a problem', () => {
     const file = join(directory, 'gone.yaml');
     expect(() => loadConfig(file)).toThrow(ConfigError);
     expect(() => loadConfig(file)).toThrow(
@@ -270,7 +270,7 @@ describe('a file', () => {
     );
   });
 
-  test('that is not UTF-8 is a problem like any other', () => {
+  test('that is not UTF-8 is a problem', () => {
     const file = join(directory, 'latin1.yaml');
     writeFileSync(file, Buffer.from('# caf\xe9\n', 'latin1'));
     expect(() => loadConfig(file)).toThrow(/not UTF-8/);

@@ -8,7 +8,7 @@ const withLost = (lost: string) =>
 const lostOf = (lost: string, env: Record<string, string> = {}) =>
   parseConfig(withLost(lost), 'gateway.yaml', env).routes[0]?.sessions.lost;
 
-test('answers that mean a lost session are a status, with a text where only some of that status are meant', () => {
+test('a lost session is recognized by a status, and by a text where other responses have that status', () => {
   expect(lostOf('[{ status: 409 }, { status: 503, message: "session expired" }]')).toEqual([
     { status: 409 },
     { status: 503, message: 'session expired' },
@@ -29,7 +29,10 @@ test.each([
   ['[{ status: 503, text: gone }]', 'the unknown key "text", expected one of status, message'],
   ['[503]', 'lost[0]: found 503, expected a mapping with status'],
   ['{ status: 503 }', 'lost: found a mapping, expected a list of answers'],
-  ['[{ status: 200 }]', 'lost[0].message: found nothing, expected a text to tell the answer from others'],
+  [
+    '[{ status: 200 }]',
+    'lost[0].message: found nothing, expected a text that tells the response from others',
+  ],
 ])('%s is refused', (lost, expected) => {
   expect(problemsOf(withLost(lost))).toEqual([expect.stringContaining(expected)]);
 });

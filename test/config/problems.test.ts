@@ -32,7 +32,7 @@ routes:
   ]);
 });
 
-test('a problem has its parts for programs to read', () => {
+test('a problem has its parts as data', () => {
   try {
     parseConfig(withBackend('era: moden'), 'some/gateway.yaml', {});
     expect.unreachable();
@@ -52,7 +52,7 @@ test('a problem has its parts for programs to read', () => {
   }
 });
 
-describe('what is no gateway file', () => {
+describe('a file that is not a gateway file', () => {
   test.each([
     ['', 'found an empty file, expected a mapping with routes'],
     ['# only a comment\n', 'found an empty file'],
@@ -69,13 +69,13 @@ describe('what is no gateway file', () => {
 });
 
 describe('YAML', () => {
-  test('a syntax error has its place and is not followed by noise', () => {
+  test('a syntax error has its position and no further problems', () => {
     expect(problemsOf('listen: { port: 1\nroutes: x\n')[0]).toMatch(
       /^gateway.yaml:2:\d+: found text that is not YAML/,
     );
   });
 
-  test('a syntax error does not repeat the text, which may be a secret', () => {
+  test('a syntax error does not show the text, which may be a secret', () => {
     for (const text of [
       'sealKeys: ["hunter2hunter2\n',
       'a: b: hunter2\n',
@@ -88,7 +88,7 @@ describe('YAML', () => {
     }
   });
 
-  test('a key that is there twice is named, and the rest of the file is still checked', () => {
+  test('a duplicate key is named, and the rest of the file is still checked', () => {
     expect(problemsOf(withLine('keepAlive: 1s\nlog: { level: loud }\nkeepAlive: 2s'))).toEqual([
       expect.stringMatching(/^gateway.yaml:2:15: log.level: found "loud"/),
       'gateway.yaml:3:1: found the key keepAlive a second time, expected each key once in a mapping',
@@ -101,7 +101,7 @@ describe('YAML', () => {
     expect(problemsOf(withLine('keepAlive: *gone'))).toHaveLength(1);
   });
 
-  test('aliases that multiply or contain themselves, and endless nesting, end in a problem', () => {
+  test('aliases that multiply or contain themselves, and endless nesting, are problems', () => {
     const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]'];
     for (let i = 1; i < 10; i++)
       lines.push(
@@ -113,7 +113,7 @@ describe('YAML', () => {
     for (const line of ['limits: &a { body: *a }', 'limits: &a { <<: *a }', 'sealKeys: &a [*a]']) {
       expect(problemsOf(withLine(line))).toEqual([
         expect.stringContaining(
-          'found the alias *a inside of what it stands for, expected an alias of an earlier &a',
+          'found the alias *a inside the value of its anchor, expected an alias of an earlier &a',
         ),
       ]);
     }
@@ -137,17 +137,17 @@ describe('an unknown key', () => {
     [withLine('port: 80'), '1:1: port: ', 'port is a key of listen'],
     [withLine('listen: { level: info }'), '1:11: listen.level: ', 'level is a key of log'],
     [withBackend('host_header: x'), '3:39: routes[0].backend.host_header: ', 'did you mean hostHeader?'],
-  ])('in %j is named, with what was probably meant', (text, place, hint) => {
+  ])('in %j is named, with a suggestion', (text, place, hint) => {
     expect(problemsOf(text)).toEqual([expect.stringContaining(`gateway.yaml:${place}found the unknown key`)]);
     expect(problemsOf(text)[0]).toContain(hint);
   });
 
-  test('with nothing near it has no guess', () => {
+  test('without a similar key has no suggestion', () => {
     expect(problemsOf(withLine('zzz: 1'))[0]).toMatch(/expected one of listen, [\w, ]+, routes$/);
   });
 });
 
-test('a stream is held for a duration, where clients can come back for the rest', () => {
+test('timeouts.stream is a duration, where clients can resume a stream', () => {
   const held = (stream: string, replay = '1MiB') =>
     problemsOf(
       withLine(`limits: { replay: ${replay} }`).replace(
@@ -158,8 +158,8 @@ test('a stream is held for a duration, where clients can come back for the rest'
   for (const stream of ['50s', 'off', '"off"', '1ms']) expect(held(stream)).toEqual([]);
   expect(held('off', '0')).toEqual([]);
   expect(held('50s', '0')).toEqual([
-    'gateway.yaml:2:80: routes[0].timeouts.stream: found "50s", expected off, since limits.replay is 0 and nothing is ' +
-      'kept for clients that come back',
+    'gateway.yaml:2:80: routes[0].timeouts.stream: found "50s", expected off, since limits.replay is 0 and clients ' +
+      'cannot resume a stream',
   ]);
   for (const stream of ['0', '0s', '50', 'on', '600h', '-1s', 'true'])
     expect(held(stream)).toEqual([expect.stringMatching(/timeouts.stream: found .*, expected a duration/)]);
@@ -176,7 +176,7 @@ test.each([
     'routes: [{ path: /a, backend: { url: "http://b" }, cache: { staleIfError: never } }]',
     'cache.staleIfError: found "never", expected a duration such as 500ms, 60s, 10m or 1h, or off',
   ],
-])('in %j the value that may also be none is no other', (text, problem) => {
+])('in %j a value that may also be none is checked', (text, problem) => {
   expect(problemsOf(text)).toEqual([expect.stringContaining(problem)]);
 });
 
@@ -196,7 +196,7 @@ test('a server on HTTP+SSE is of the legacy era', () => {
   }
 });
 
-test.each(['sse', 'messages'])('the places for clients on HTTP+SSE are free: %s', (place) => {
+test.each(['sse', 'messages'])('the paths for clients on HTTP+SSE are free: %s', (place) => {
   const backend = 'backend: { url: "http://b/mcp" }';
   const routes = (sse: boolean) =>
     `routes: [{ path: /a/, legacySse: ${sse}, ${backend} }, { path: /a/${place}, ${backend} }]`;
@@ -204,11 +204,13 @@ test.each(['sse', 'messages'])('the places for clients on HTTP+SSE are free: %s'
   expect(problemsOf(routes(true))[0]).toContain('routes[1].path has the path that is needed for it');
 });
 
-test('a place for messages is for HTTP+SSE alone', () => {
-  const place = 'messagesUrl: "http://b/messages?x=1"';
-  expect(problemsOf(withBackend(place))).toEqual([]);
-  expect(problemsOf(withBackend(`transport: http-sse, ${place}`))).toEqual([]);
-  expect(problemsOf(withBackend(`transport: streamable-http, ${place}`))[0]).toContain('http-sse or auto');
+test('messagesUrl is for HTTP+SSE only', () => {
+  const messagesUrl = 'messagesUrl: "http://b/messages?x=1"';
+  expect(problemsOf(withBackend(messagesUrl))).toEqual([]);
+  expect(problemsOf(withBackend(`transport: http-sse, ${messagesUrl}`))).toEqual([]);
+  expect(problemsOf(withBackend(`transport: streamable-http, ${messagesUrl}`))[0]).toContain(
+    'http-sse or auto',
+  );
   expect(problemsOf(withBackend('messagesUrl: /messages'))[0]).toContain('an http or https URL');
 });
 
@@ -261,7 +263,7 @@ describe('paths', () => {
     expect(problemsOf(routes(path))).toEqual([expect.stringContaining('2:13: routes[0].path: found')]);
   });
 
-  test.each(['/healthz', '/healthz/', '/.well-known', '/.well-known/x'])('%s is taken', (path) => {
+  test.each(['/healthz', '/healthz/', '/.well-known', '/.well-known/x'])('%s is reserved', (path) => {
     expect(problemsOf(routes(path))[0]).toContain('expected another path');
   });
 
@@ -344,7 +346,7 @@ describe('values', () => {
 describe('secrets', () => {
   const env = { SECRET: 'hunter2', URL: 'http://user:hunter2@b', PORT: '70000' };
 
-  test('that came from outside are shown as they are written in the file', () => {
+  test('of placeholders are shown as they are written in the file', () => {
     const text = `
 listen: { port: "\${PORT}", host: "\${HOST:-}" }
 log: { level: "\${SECRET}" }
@@ -377,13 +379,13 @@ routes:
     withBackend('headers: { A: "${S:-hunter2\\n}" }'),
     withBackend('headers: { A: "${S-hunter2}" }'),
     withBackend('hunter: hunter2'),
-  ])('that are written in the file are not repeated: %j', (text) => {
+  ])('in the file are not shown: %j', (text) => {
     expect(problemsOf(text)).toHaveLength(1);
     expect(problemsOf(text).join()).not.toContain('hunter2');
   });
 });
 
-test('a placeholder that cannot be filled in is one problem, where it stands', () => {
+test('a placeholder that cannot be replaced is one problem, at its position', () => {
   expect(problemsOf(withBackend('headers: { Authorization: "Bearer ${ORDERS_TOKEN}" }'))).toEqual([
     'gateway.yaml:3:73: routes[0].backend.headers.Authorization: found ${ORDERS_TOKEN}, which is not in the ' +
       'environment, expected the environment variable ORDERS_TOKEN to be set, or a default as in ' +

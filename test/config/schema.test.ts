@@ -24,7 +24,7 @@ function publishedValidator() {
   return new Ajv2020({ strict: true, allErrors: true }).compile(published);
 }
 
-test('the published schema is a valid JSON Schema of 2020-12, without keywords of our own', () => {
+test('the published schema is a valid JSON Schema of 2020-12, without keywords of its own', () => {
   expect(new Ajv2020({ strict: true }).validateSchema(published)).toBe(true);
   publishedValidator();
 });
@@ -52,7 +52,7 @@ describe.each(examples)('the example %s', (name) => {
     expect(loadConfig(new URL(name, folder).pathname, env).routes.length).toBeGreaterThan(0);
   });
 
-  test('is accepted by an editor, which sees the placeholders as they are', () => {
+  test('is accepted by an editor, which does not replace placeholders', () => {
     const validate = publishedValidator();
     validate(parse(readFileSync(new URL(name, folder), 'utf8')));
     expect(validate.errors ?? []).toEqual([]);
@@ -87,13 +87,13 @@ test('the full example has every key of the schema, with its default', () => {
 
 type Loose = Record<string, unknown>;
 
-/** The routes as if they were one: no backend has the keys of all kinds of backends. The first one wins. */
+/** The routes merged into one, since no backend can have the keys of both kinds; the first takes precedence. */
 function unionOf(routes: readonly Loose[]): Loose {
   const backends = routes.map(({ backend }) => backend as Loose).reverse();
   return { ...routes[0], backend: Object.assign({}, ...backends) };
 }
 
-test('the demo goes to the backend that the environment names', () => {
+test('the demo uses the backend of BACKEND_URL', () => {
   const file = new URL('demo.yaml', folder).pathname;
   const demo = loadConfig(file, {});
   expect(demo.listen).toMatchObject({ host: '127.0.0.1', port: 8080 });
@@ -101,6 +101,6 @@ test('the demo goes to the backend that the environment names', () => {
   expect(loadConfig(file, { BACKEND_URL: 'http://b/x' }).routes[0]?.backend.url).toBe('http://b/x');
 });
 
-test('an escaped placeholder is no way around the values that the schema allows', () => {
+test('an escaped placeholder does not bypass the values that the schema allows', () => {
   expect(() => parseConfig(withBackend('era: "$${x}"'), 'gateway.yaml', {})).toThrow(/era: found "\$\{x\}"/);
 });

@@ -1,6 +1,6 @@
 import { ConfigError, formatProblem, parseConfig } from '../../src/config/index.js';
 
-/** The lines that a person would read; an empty list if the text is valid. */
+/** The lines of the message; an empty list if the text is valid. */
 export function problemsOf(text: string, env: Record<string, string> = {}): string[] {
   try {
     parseConfig(text, 'gateway.yaml', env);
@@ -11,7 +11,7 @@ export function problemsOf(text: string, env: Record<string, string> = {}): stri
   }
 }
 
-/** A valid file with `backend` as the flow mapping of the only route's backend. */
+/** A valid file with more members of the only route's backend, as a flow mapping. */
 export function withBackend(members: string): string {
   return `routes:\n  - path: /mcp\n    backend: { url: "http://b:1/mcp", ${members} }\n`;
 }

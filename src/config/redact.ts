@@ -1,15 +1,15 @@
-/** What an error message may show of a value: enough to find it, and never a secret. */
+/** Values as error messages show them: enough to find them in the file, and never a secret. */
 
 import { placeholderNames } from './interpolate.js';
 import { type Segment, valueAt } from './problems.js';
 
 const MAX_SHOWN = 80;
-/** Keys of a backend whose values hold tokens at times. */
+/** Keys of a backend whose values may contain tokens. */
 const SECRET_OF_BACKEND: ReadonlySet<Segment> = new Set(['headers', 'env', 'args']);
 
 /**
- * Names the value at `segments`: text in quotes, kinds in words. A value that came from outside of the file is shown as
- * it is written there (`source`); of headers, arguments, variables and seal keys only the names of the placeholders are.
+ * Describes the value at `segments`: text in quotes, other types in words. A value with placeholders is shown as it is
+ * written in the file (`source`); of headers, arguments, variables and seal keys only the names of placeholders are shown.
  */
 export function foundText(data: unknown, segments: readonly Segment[], source: string | undefined): string {
   const value = valueAt(data, segments);
@@ -26,7 +26,7 @@ export function foundText(data: unknown, segments: readonly Segment[], source: s
   return quoted(source ?? String(value));
 }
 
-/** The text in quotes, cut to a readable length, without the credentials and the query of a URL. */
+/** The text in quotes, shortened, without the credentials and the query of a URL. */
 export function quoted(text: string): string {
   const safe = text.replace(/\/\/[^/\s]*@/g, '//…@').replace(/(:\/\/[^\s?]*)\?.*$/s, '$1?…');
   return JSON.stringify(safe.length > MAX_SHOWN ? `${safe.slice(0, MAX_SHOWN)}…` : safe);

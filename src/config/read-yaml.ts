@@ -1,4 +1,4 @@
-/** YAML text to plain data with the placeholders filled in, and the place of each value in the text. */
+/** Reads YAML text into plain data with placeholders replaced, and records the position of each value. */
 
 import {
   type Document,
@@ -16,21 +16,21 @@ import {
   type YAMLSeq,
   type YAMLWarning,
 } from 'yaml';
-import { ConfigDocument, type Place } from './document.js';
+import { ConfigDocument, type Position } from './document.js';
 import { type InterpolationSources, interpolate } from './interpolate.js';
 import type { Segment } from './problems.js';
 
-/** Far beyond any real file; aliases can multiply a few lines into more than memory holds. */
+/** Limits far above any real file: with aliases, a few lines can stand for more values than fit into memory. */
 const MAX_VALUES = 100_000;
 const MAX_DEPTH = 32;
 const TOO_MUCH = 'more than a gateway file can hold';
 
-/** Reads `text`; what is wrong with the YAML and the placeholders is among the problems of the result. */
+/** Reads `text`; errors of the YAML and of placeholders are among the problems of the result. */
 export function readDocument(text: string, file: string, sources: InterpolationSources): ConfigDocument {
   const document = new ConfigDocument(file);
   const yaml = parseDocument(text, { lineCounter: document.lines, prettyErrors: false });
   for (const error of [...yaml.errors, ...yaml.warnings]) reportSyntax(document, text, error);
-  // After a duplicate key the rest of the file still means what it says; after any other error it may not.
+  // After a duplicate key the rest of the file can still be checked; after any other error it may be misread.
   if (yaml.errors.every((error) => error.code === 'DUPLICATE_KEY')) {
     document.data = new Reader(document, text, sources, aliasTargets(yaml)).read(
       yaml.contents,
@@ -48,7 +48,7 @@ function reportSyntax(document: ConfigDocument, text: string, error: YAMLParseEr
     document.reportAt(offset, [], `the key ${key} a second time`, 'each key once in a mapping');
     return;
   }
-  // Some messages of the parser quote the text that it stumbled over, which may be a secret.
+  // Some messages of the parser quote the text, which may be a secret.
   const reason = error.message.replace(/: ".*$/s, '').replace(/\.$/, '');
   document.reportAt(offset, [], `text that is not YAML (${reason})`, 'valid YAML');
 }
@@ -58,7 +58,7 @@ class Reader {
   readonly #text: string;
   readonly #sources: InterpolationSources;
   readonly #aliases: ReadonlyMap<unknown, Node>;
-  /** The mappings and lists that are being read, from the outermost in: no alias may lead back into one. */
+  /** The mappings and lists around the present node: an alias of one of them would be endless. */
   readonly #open = new Set<Node>();
   #values = 0;
 
@@ -74,15 +74,15 @@ class Reader {
     this.#aliases = aliases;
   }
 
-  /** The value of a node; places and problems are recorded on the way. */
+  /** Returns the value of a node, and records positions and problems. */
   read(node: unknown, segments: readonly Segment[], keyOffset: number | undefined): unknown {
     const valueOffset = offsetOf(node) ?? keyOffset ?? 0;
     const target = this.#follow(node, segments, valueOffset);
     const broken = target === undefined && isAlias(node);
-    const place: Place = { valueOffset, keyOffset, source: undefined, broken };
-    this.#document.setPlace(segments, place);
+    const position: Position = { valueOffset, keyOffset, source: undefined, broken };
+    this.#document.setPosition(segments, position);
     if (this.#isTooMuch(segments, valueOffset)) return null;
-    if (isScalar(target)) return this.#readScalar(target, segments, place);
+    if (isScalar(target)) return this.#readScalar(target, segments, position);
     if (isMap(target)) return this.#readMap(target, segments, Object.create(null));
     if (isSeq(target)) return this.#readList(target, segments);
     return null;
@@ -96,8 +96,8 @@ class Reader {
   }
 
   /**
-   * Adds the keys that `data` does not have yet, then those of merged mappings. `data` has no prototype, so that a key
-   * such as __proto__ is an unknown key like any other.
+   * Adds the keys that `data` does not have yet, then those of merged mappings. `data` has no prototype, so that
+   * __proto__ is an unknown key like any other.
    */
   #readMap(
     map: YAMLMap,
@@ -129,27 +129,27 @@ class Reader {
     return data;
   }
 
-  #readScalar(scalar: Scalar, segments: readonly Segment[], place: Place): unknown {
+  #readScalar(scalar: Scalar, segments: readonly Segment[], position: Position): unknown {
     if (typeof scalar.value !== 'string') return scalar.value;
     const { text, filled, problems } = interpolate(scalar.value, this.#sources);
-    const start = scalar.range?.[0] ?? place.valueOffset;
+    const start = scalar.range?.[0] ?? position.valueOffset;
     for (const problem of problems) {
       const within = this.#text.slice(start, scalar.range?.[1]).indexOf(problem.source);
       this.#document.reportAt(start + Math.max(0, within), segments, problem.found, problem.expected);
     }
     if (filled) {
       const broken = problems.length > 0;
-      this.#document.setPlace(segments, { ...place, source: scalar.value, broken });
+      this.#document.setPosition(segments, { ...position, source: scalar.value, broken });
     }
     return text;
   }
 
-  /** What an alias stands for, any other node itself; undefined, with a problem, where an alias leads nowhere. */
+  /** The target of an alias, or any other node itself; undefined, with a problem, for an alias without a valid target. */
   #follow(node: unknown, segments: readonly Segment[], offset: number): Node | undefined {
     if (!isAlias(node)) return isNode(node) ? node : undefined;
     const target = this.#aliases.get(node);
     if (target !== undefined && !this.#open.has(target)) return target;
-    const flaw = target === undefined ? 'without an anchor before it' : 'inside of what it stands for';
+    const flaw = target === undefined ? 'without an anchor before it' : 'inside the value of its anchor';
     this.#document.reportAt(
       offset,
       segments,
@@ -171,7 +171,7 @@ function offsetOf(node: unknown): number | undefined {
   return isNode(node) ? node.range?.[0] : undefined;
 }
 
-/** What each alias stands for: the nearest anchor of its name before it. */
+/** The target of each alias: the nearest anchor of its name before it. */
 function aliasTargets(yaml: Document): Map<unknown, Node> {
   const anchors = new Map<string, Node>();
   const targets = new Map<unknown, Node>();

@@ -1,31 +1,13 @@
-/** Where the gateway listens, what it starts, and where its routes lead: what could never work, or is open to all. */
+/** Rules for the address that the gateway listens on, and for what it would mean for a route. */
 
 import { isIP } from 'node:net';
 import type { ConfigDocument } from './document.js';
 import { type Segment, valueAt } from './problems.js';
 
-/** Addresses that nobody can reach from another machine. */
+/** Addresses that cannot be reached from another machine. */
 const LOOPBACK = /^(localhost|127(\.\d+){3}|::1)$/i;
 
-/** A server on stdio takes no credentials: whoever reaches it may use it. */
-export function warnOfOpenServer(document: ConfigDocument, command: readonly Segment[]): void {
-  const host = valueAt(document.data, ['listen', 'host']);
-  if (!document.isWritten(command) || LOOPBACK.test(String(host))) return;
-  document.warn(
-    command,
-    'everybody who can reach the gateway over the network can use this server, with the rights of the gateway: set ' +
-      'listen.host to 127.0.0.1, or let only those through who may (a container or a proxy in front can see to that)',
-  );
-}
-
-/** No shell takes a line of a shell apart. */
-export function checkProgram(document: ConfigDocument, segments: readonly Segment[]): void {
-  const program = valueAt(document.data, segments);
-  if (typeof program === 'string' && /^[^/\\]*\s/.test(program))
-    document.report(segments, 'a program alone; its arguments go into args');
-}
-
-/** What the system could listen on: it says of all else no more than that it does not find it. */
+/** Accepts what can be listened on: the error of the system for anything else only says that it is not found. */
 export function checkHost(document: ConfigDocument): void {
   const segments: Segment[] = ['listen', 'host'];
   const host = valueAt(document.data, segments);
@@ -36,7 +18,18 @@ export function checkHost(document: ConfigDocument): void {
   );
 }
 
-/** A route whose backend is the route itself would ask itself without an end. */
+/** Warns of a server on stdio that other machines can reach: it gets no credentials that it could check. */
+export function warnOfOpenServer(document: ConfigDocument, command: readonly Segment[]): void {
+  const host = valueAt(document.data, ['listen', 'host']);
+  if (!document.isWritten(command) || LOOPBACK.test(String(host))) return;
+  document.warn(
+    command,
+    'any client that can connect to the gateway can use this server, with the rights of the gateway: set listen.host ' +
+      'to 127.0.0.1, or restrict who can connect (with a proxy in front, or the network of a container)',
+  );
+}
+
+/** Rejects a route whose backend is the route itself, since each request would cause another without end. */
 export function checkLoop(document: ConfigDocument, route: number): void {
   const segments: Segment[] = ['routes', route, 'backend', 'url'];
   const text = valueAt(document.data, segments);
@@ -49,7 +42,7 @@ export function checkLoop(document: ConfigDocument, route: number): void {
     document.report(segments, 'another server: this is the route itself');
 }
 
-/** Hosts of URLs that certainly lead to an address that is listened on: others of this machine may be another server's. */
+/** Hosts in URLs that certainly lead to the address listened on; other addresses of this machine may be another server's. */
 function namesOf(host: string): RegExp {
   if (host === '0.0.0.0') return /^(localhost|127(\.\d+){3}|0\.0\.0\.0)$/;
   if (host === '::') return /^(localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\])$/;

@@ -1,10 +1,10 @@
-/** Which headers to a backend are the gateway's own business, so that the file cannot set them. */
+/** Headers of requests to a backend that the gateway sets itself, so that the configuration cannot. */
 
 const SET_BY_GATEWAY = 'the gateway sets this header itself';
 const OF_THE_CONNECTION = 'this header belongs to a single connection';
 
-/** Names in lower case; the reason is what the warning says. */
-const OWNED: Readonly<Record<string, string>> = {
+/** The reason, which is the text of the warning, by name in lower case. */
+const RESERVED: Readonly<Record<string, string>> = {
   accept: SET_BY_GATEWAY,
   'accept-encoding': SET_BY_GATEWAY,
   'content-type': SET_BY_GATEWAY,
@@ -27,8 +27,8 @@ const OWNED: Readonly<Record<string, string>> = {
 };
 
 /** Why a header of this name is not sent; undefined if it is. */
-export function ownedHeaderReason(name: string): string | undefined {
+export function reservedHeaderReason(name: string): string | undefined {
   const lower = name.toLowerCase();
   if (lower.startsWith('mcp-param-')) return SET_BY_GATEWAY;
-  return Object.hasOwn(OWNED, lower) ? OWNED[lower] : undefined;
+  return Object.hasOwn(RESERVED, lower) ? RESERVED[lower] : undefined;
 }

@@ -48,7 +48,7 @@ describe('the program to start', () => {
   });
 
   test.each(['args: ["a\\0b"]', 'env: { A: "a\\0b" }'])(
-    'cannot be given what no program can: %s',
+    'gets no NUL in arguments and variables: %s',
     (member) => {
       const problems = problemsOf(withCommand(`command: npx, ${member}`));
       expect(problems).toEqual([
@@ -65,7 +65,7 @@ describe('a route that leads to itself', () => {
     `listen: { port: ${port}, host: "${host}" }\nroutes:\n  - path: /mcp\n    backend: { url: "${url}" }\n`;
 
   test.each(['http://127.0.0.1:8080/mcp', 'http://localhost:8080/mcp/', 'http://127.1.2.3:8080/mcp?a=b'])(
-    'is told of: %s',
+    'is rejected: %s',
     (url) => {
       expect(problemsOf(file(url))).toEqual([
         expect.stringMatching(
@@ -88,11 +88,11 @@ describe('a route that leads to itself', () => {
     ['127.0.0.1', 'http://[::1]:8080/mcp', 0],
     ['127.0.0.1', 'http://127.0.0.2:8080/mcp', 0],
     ['192.168.1.5', 'http://127.0.0.1:8080/mcp', 0],
-  ])('is none where another address of the machine is listened on: %s, %s', (host, url, problems) => {
+  ])('is another server where the gateway listens on another address: %s, %s', (host, url, problems) => {
     expect(problemsOf(file(url, 8080, host))).toHaveLength(problems);
   });
 
-  test('is told of on the port that URLs leave out as well', () => {
+  test('is rejected on the default port as well', () => {
     expect(problemsOf(file('http://localhost/mcp', 80))).toHaveLength(1);
   });
 });
