@@ -1,38 +1,58 @@
-import { cancelled } from './errors.js';
-import type { Exchange } from './exchange.js';
-
 export interface Unwanted<T> {
-  /** Called when the exchange is over first. */
+  /** Called when the signal is aborted first. */
   readonly leave?: () => void;
-  /** Takes what comes nevertheless. */
+  /** Called with a value that comes all the same. */
   readonly late?: (value: T) => void;
 }
 
 /**
- * Waits for something on behalf of an exchange, but no longer than the exchange lasts.
- * @throws ExchangeError when the exchange is cancelled first
+ * Waits for a promise, but no longer than until a signal is aborted. What the promise stands for goes on: others may
+ * wait for it too.
+ * @throws the reason of the signal
  */
-export function abortable<T>(exchange: Exchange, wanted: Promise<T>, unwanted: Unwanted<T> = {}): Promise<T> {
+export function abortable<T>(
+  signal: AbortSignal,
+  wanted: Promise<T>,
+  { leave, late }: Unwanted<T> = {},
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    let gone = false;
-    exchange.onCancel((reason) => {
-      gone = true;
-      unwanted.leave?.();
-      reject(cancelled(reason));
-    });
+    const abort = (): void => {
+      leave?.();
+      reject(signal.reason);
+    };
+    const settle = (): boolean => {
+      signal.removeEventListener('abort', abort);
+      return !signal.aborted;
+    };
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
     wanted.then(
       (value) => {
-        if (gone) unwanted.late?.(value);
-        else {
-          exchange.onCancel(undefined);
-          resolve(value);
-        }
+        if (settle()) resolve(value);
+        else late?.(value);
       },
       (error) => {
-        if (gone) return;
-        exchange.onCancel(undefined);
-        reject(error);
+        if (settle()) reject(error);
       },
     );
+  });
+}
+
+/**
+ * Resolves after a while.
+ * @throws the reason of the signal, when that is aborted first
+ */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
   });
 }

@@ -1,4 +1,5 @@
 import type { JsonNode, RequestId } from '../jsonrpc/index.js';
+import { cancelled } from './errors.js';
 import type { TaskKeeper } from './tasks.js';
 import type { Answer, Caller, Channel, ForwardedHeaders, ServerMessage, ServerRequest } from './types.js';
 import { NOWHERE, type UnorderedSetItem } from './unordered-set.js';
@@ -43,15 +44,41 @@ export interface ExchangeNotes {
   cache: 'hit' | 'joined' | 'stale' | undefined;
 }
 
+/** Takes part in an exchange between {@link Exchange.attach} and the end of the attachment; any number may. */
+export interface ExchangeObserver {
+  /** The client left or cancelled, or time is up. Called once, on attaching if that has happened before. */
+  onCancelled?(reason: string): void;
+  /** The server asks the client something, so that the result is for this client alone. */
+  onServerRequest?(): void;
+  /** The client left with server requests to answer. */
+  onParked?(): void;
+  /** The client came back. */
+  onUnparked?(): void;
+  /**
+   * Tries credentials that the client came back with, before its answers reach the server.
+   * @throws ExchangeError with the challenge of a backend that refuses them
+   */
+  tryCredentials?(forwarded: ForwardedHeaders): Promise<unknown>;
+}
+
+/** What the client side can do for an exchange beyond its channel. */
+export interface ExchangeOptions {
+  /** Keeps tasks for a client that takes the handle of a task in place of the result. */
+  readonly taskKeeper?: TaskKeeper | undefined;
+}
+
+const NO_OBSERVERS: readonly ExchangeObserver[] = [];
+const NO_OPTIONS: ExchangeOptions = {};
+
 /**
- * One client request in flight, with traffic in both directions while it lasts. The inbound side makes it and ends
- * it; the outbound side carries it out and is told through {@link Exchange.onCancel} when nobody waits any longer.
+ * One client request in flight, with traffic in both directions while it lasts. The client side makes it and ends it;
+ * the backend side carries it out, and stops when it is cancelled: {@link Exchange.signal} for what waits,
+ * {@link Exchange.attach} for what is done for every request, since a signal costs more than the rest of an exchange.
  */
 export class Exchange implements UnorderedSetItem {
   place = NOWHERE;
   readonly request: ExchangeRequest;
-  /** With the credentials of the latest that came of the client: they are renewed while it is asked. */
-  caller: Caller;
+  readonly taskKeeper: TaskKeeper | undefined;
   readonly startedAt: number;
   readonly notes: ExchangeNotes = {
     backendEra: undefined,
@@ -59,37 +86,49 @@ export class Exchange implements UnorderedSetItem {
     backendMs: undefined,
     cache: undefined,
   };
-  /** When time is up, on the monotonic clock; infinite for streams that last, and while a person is asked. */
-  deadlineAt = Number.POSITIVE_INFINITY;
-  timedOut = false;
-  /** Nobody of the client's side waits at the moment: the call goes on when the client comes back with answers. */
-  parked = false;
-  /** JSON text of the progress token under which the client follows the call now. */
-  progressToken: string | undefined;
-  /** It is carried out on another side of the backend than that which serves the client's session. */
-  viaOtherEra = false;
-  /** The client takes the handle of a task in place of the result, and whoever keeps its tasks. */
-  taskKeeper: TaskKeeper | undefined;
-  /** Told when the client is asked something, so that what comes of the request is for it alone. */
-  onAsk: (() => void) | undefined;
-  /** Told when the exchange is parked and when it goes on. */
-  onParked: ((parked: boolean) => void) | undefined;
-  /**
-   * Tries the credentials of a client that comes back with answers, before they are told to the server.
-   * It rejects with the backend's challenge where that refuses them.
-   */
-  tryCredentials: ((forwarded: ForwardedHeaders) => Promise<unknown>) | undefined;
-  #limitMs = Number.POSITIVE_INFINITY;
   readonly #channel: Channel;
+  #caller: Caller;
+  #progressToken: string | undefined;
+  #limitMs = Number.POSITIVE_INFINITY;
+  #deadlineAt = Number.POSITIVE_INFINITY;
+  #timedOut = false;
+  #parked = false;
   #cancelReason: string | undefined;
-  #listener: ((reason: string) => void) | undefined;
+  #controller: AbortController | undefined;
+  /** Replaced rather than changed, so that it can be walked through while observers come and go. */
+  #observers: readonly ExchangeObserver[] = NO_OBSERVERS;
 
-  constructor(request: ExchangeRequest, caller: Caller, channel: Channel) {
+  constructor(
+    request: ExchangeRequest,
+    caller: Caller,
+    channel: Channel,
+    { taskKeeper }: ExchangeOptions = NO_OPTIONS,
+  ) {
     this.request = request;
-    this.caller = caller;
+    this.taskKeeper = taskKeeper;
     this.startedAt = performance.now();
+    this.#caller = caller;
     this.#channel = channel;
-    this.progressToken = request.progressToken;
+    this.#progressToken = request.progressToken;
+  }
+
+  /** Who asks, with the credentials that came last: they may be renewed while the client is asked. */
+  get caller(): Caller {
+    return this.#caller;
+  }
+
+  /** JSON text of the progress token under which the client follows the call now. */
+  get progressToken(): string | undefined {
+    return this.#progressToken;
+  }
+
+  /** The client has left with server requests to answer: the call goes on when it comes back. */
+  get parked(): boolean {
+    return this.#parked;
+  }
+
+  get timedOut(): boolean {
+    return this.#timedOut;
   }
 
   /** Why the exchange was cancelled; undefined while it is wanted. */
@@ -97,11 +136,33 @@ export class Exchange implements UnorderedSetItem {
     return this.#cancelReason;
   }
 
+  /** Aborted when the exchange is cancelled; its reason is the ExchangeError that the exchange then ends with. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#cancelReason !== undefined) this.#controller.abort(cancelled(this.#cancelReason));
+    }
+    return this.#controller.signal;
+  }
+
+  /** Adds an observer until the attachment is disposed of. */
+  attach(observer: ExchangeObserver): Disposable {
+    this.#observers = [...this.#observers, observer];
+    if (this.#cancelReason !== undefined) observer.onCancelled?.(this.#cancelReason);
+    return { [Symbol.dispose]: () => this.#remove(observer) };
+  }
+
+  #remove(observer: ExchangeObserver): void {
+    const observers = this.#observers.filter((other) => other !== observer);
+    this.#observers = observers.length === 0 ? NO_OBSERVERS : observers;
+  }
+
   /** See {@link Channel.notify}. */
   notify(message: ServerMessage): boolean {
     return this.#cancelReason !== undefined || this.#channel.notify(message);
   }
 
+  /** See {@link Channel.onDrain}. */
   onDrain(resume: () => void): void {
     this.#channel.onDrain(resume);
   }
@@ -118,59 +179,69 @@ export class Exchange implements UnorderedSetItem {
 
   /** See {@link Channel.ask}. */
   ask(question: ServerRequest): Promise<Answer> {
-    this.onAsk?.();
+    for (const observer of this.#observers) observer.onServerRequest?.();
     return this.#channel.ask(question).then((answer) => {
       if (answer.forwarded !== undefined) this.renew(answer.forwarded);
       return answer;
     });
   }
 
-  /** The client came with these credentials, which serve from now on. */
-  renew(forwarded: ForwardedHeaders): void {
-    if (forwarded !== this.caller.forwarded) this.caller = { ...this.caller, forwarded };
+  /**
+   * Tries credentials on all that the exchange holds of the backend; undefined where it holds nothing to try them on.
+   * @throws ExchangeError with the challenge of a backend that refuses them
+   */
+  tryCredentials(forwarded: ForwardedHeaders): Promise<unknown> | undefined {
+    const tries: Promise<unknown>[] = [];
+    for (const observer of this.#observers) {
+      const tried = observer.tryCredentials?.(forwarded);
+      if (tried !== undefined) tries.push(tried);
+    }
+    return tries.length === 0 ? undefined : Promise.all(tries);
   }
 
-  /** The client left, cancelled, or time is up. Cancelling twice is cancelling once. */
+  /** Uses other credentials of the client from now on. */
+  renew(forwarded: ForwardedHeaders): void {
+    if (forwarded !== this.#caller.forwarded) this.#caller = { ...this.#caller, forwarded };
+  }
+
+  /** The client follows the call under another progress token, or under none. */
+  followUnder(progressToken: string | undefined): void {
+    this.#progressToken = progressToken;
+  }
+
+  /** Ends the exchange before its outcome. Only the first call counts. */
   cancel(reason: string): void {
     if (this.#cancelReason !== undefined) return;
     this.#cancelReason = reason;
-    this.#listener?.(reason);
+    for (const observer of this.#observers) observer.onCancelled?.(reason);
+    this.#controller?.abort(cancelled(reason));
   }
 
-  /** Sets the time that the exchange may take, from its start on. */
+  /** Sets the time that the exchange may take, in milliseconds from its start. */
   limit(ms: number): void {
     this.#limitMs = ms;
-    this.deadlineAt = this.startedAt + ms;
+    this.#deadlineAt = this.startedAt + ms;
   }
 
-  /** The client was asked and has left with the questions: time stands still until it comes back. */
+  /** The client leaves with server requests to answer. No time limit applies until it comes back. */
   park(): void {
-    this.parked = true;
-    this.deadlineAt = Number.POSITIVE_INFINITY;
-    this.onParked?.(true);
+    this.#parked = true;
+    this.#deadlineAt = Number.POSITIVE_INFINITY;
+    for (const observer of this.#observers) observer.onParked?.();
   }
 
-  /** The client is back, and follows the call under another progress token, or under none. */
+  /** The client is back, and follows the call under this progress token, or under none. */
   unpark(progressToken: string | undefined): void {
-    this.parked = false;
-    this.progressToken = progressToken;
-    this.deadlineAt = performance.now() + this.#limitMs;
-    this.onParked?.(false);
+    this.#parked = false;
+    this.#progressToken = progressToken;
+    this.#deadlineAt = performance.now() + this.#limitMs;
+    for (const observer of this.#observers) observer.onUnparked?.();
   }
 
-  /** Looks whether time is up. */
+  /** Cancels the exchange if its time is up. */
   tick(now: number): void {
-    if (now < this.deadlineAt || this.#cancelReason !== undefined) return;
-    this.timedOut = true;
+    if (now < this.#deadlineAt || this.#cancelReason !== undefined) return;
+    this.#timedOut = true;
     this.cancel('time is up');
-  }
-
-  /**
-   * Names the one listener for cancellation; a step of the work that begins replaces that of the step before, and
-   * `undefined` removes it. Called at once when the exchange is cancelled already.
-   */
-  onCancel(listener: ((reason: string) => void) | undefined): void {
-    this.#listener = listener;
-    if (listener !== undefined && this.#cancelReason !== undefined) listener(this.#cancelReason);
   }
 }

@@ -20,6 +20,12 @@ export interface ServerDescription {
   readonly result: Buffer;
 }
 
+/** How a call came to a side of the backend. */
+export interface CallRouting {
+  /** The other side refused it; the client's session, if it has one, stays with that side. */
+  readonly viaOtherEra?: boolean;
+}
+
 /** The side of an era that talks to backends. */
 export interface Outbound {
   readonly era: EraName;
@@ -29,7 +35,7 @@ export interface Outbound {
    * @throws OtherSide when the backend carries it out on its side of the other era alone
    * @throws WrongEra when the backend proves to be of the other era and certainly did not run the request
    */
-  call(exchange: Exchange): Promise<Outcome>;
+  call(exchange: Exchange, routing?: CallRouting): Promise<Outcome>;
   /** What the backend is to this caller; for a caller with a session, what its handshake said. */
   describe(caller: Caller): Promise<ServerDescription>;
   /**

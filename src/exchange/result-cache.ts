@@ -105,7 +105,7 @@ export class ResultCache {
       }
       const flight = this.#flights.get(key.own);
       if (flight === undefined) return this.#lead(key, exchange, ask);
-      const landing = await abortable(exchange, flight.landed);
+      const landing = await abortable(exchange.signal, flight.landed);
       if (landing === 'private') {
         this.counts.misses++;
         return ask();
@@ -153,11 +153,13 @@ export class ResultCache {
     this.#flights.set(key.own, flight);
     this.counts.misses++;
     let personal = false;
-    // Whose client is asked gets a result of its own, and nobody else waits for that client's person.
-    exchange.onAsk = () => {
-      personal = true;
-      land('private');
-    };
+    // A client that is asked something gets a result of its own, and no other waits for its person.
+    const observing = exchange.attach({
+      onServerRequest: () => {
+        personal = true;
+        land('private');
+      },
+    });
     try {
       const outcome = await ask();
       if (outcome.type === 'error') land({ outcome });
@@ -172,7 +174,7 @@ export class ResultCache {
       land(exchange.cancelled === undefined ? { error } : 'abandoned');
       throw error;
     } finally {
-      exchange.onAsk = undefined;
+      observing[Symbol.dispose]();
     }
   }
 

@@ -5,7 +5,7 @@ import type { ChangeFilter } from '../exchange/changes.js';
 import { badGateway, CODE, cancelled, ExchangeError, overloaded, timedOut } from '../exchange/errors.js';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { Subscriber, Subscription } from '../exchange/hub.js';
-import type { Outbound, ServerDescription } from '../exchange/outbound.js';
+import type { CallRouting, Outbound, ServerDescription } from '../exchange/outbound.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../exchange/outcome.js';
 import type { ResultCache } from '../exchange/result-cache.js';
 import type { RouteService } from '../exchange/route-service.js';
@@ -44,9 +44,9 @@ interface KnownDescription {
 }
 
 /** What is done with an exchange on the side that fits the backend. */
-type Work = (outbound: Outbound, exchange: Exchange) => Promise<Outcome>;
+type Work = (outbound: Outbound, exchange: Exchange, routing?: CallRouting) => Promise<Outcome>;
 
-const call: Work = (outbound, exchange) => outbound.call(exchange);
+const call: Work = (outbound, exchange, routing) => outbound.call(exchange, routing);
 
 /** A route at run time: one backend behind one path. */
 export class Route implements RouteService, Ticking {
@@ -73,8 +73,8 @@ export class Route implements RouteService, Ticking {
 
   async #runCached(exchange: Exchange): Promise<Outcome> {
     const { cache } = this.#options;
-    const outcome = await this.#inFlightWhile(exchange, (outbound) =>
-      cache.through(exchange, outbound.era, () => outbound.call(exchange)),
+    const outcome = await this.#inFlightWhile(exchange, (outbound, _, routing) =>
+      cache.through(exchange, outbound.era, () => outbound.call(exchange, routing)),
     );
     return (isDown(outcome) ? cache.stale(exchange) : undefined) ?? outcome;
   }
@@ -100,8 +100,10 @@ export class Route implements RouteService, Ticking {
         return this.#noted(outbound, await begin(outbound, exchange, work));
       } catch (error) {
         const other = await this.#otherSide(outbound, doubts, error, exchange.caller, exchange.request);
-        exchange.viaOtherEra = error instanceof OtherSide;
-        return this.#noted(other, await begin(other, exchange, work));
+        return this.#noted(
+          other,
+          await begin(other, exchange, work, { viaOtherEra: error instanceof OtherSide }),
+        );
       }
     } catch (error) {
       return this.#failure(error, exchange);
@@ -171,9 +173,9 @@ export class Route implements RouteService, Ticking {
   ): Promise<Outcome> {
     return this.#inFlightWhile(exchange, async (outbound) => {
       const wanted = outbound.subscribe(exchange.caller, filter, subscriber);
-      const subscription = await abortable(exchange, wanted, { late: (late) => late.close() });
+      const subscription = await abortable(exchange.signal, wanted, { late: (late) => late.close() });
       acknowledge(subscription.honoured);
-      const reason = await new Promise<string>((resolve) => exchange.onCancel(resolve));
+      const reason = await new Promise<string>((resolve) => exchange.attach({ onCancelled: resolve }));
       subscription.close();
       throw cancelled(reason);
     });
@@ -282,10 +284,10 @@ export class Route implements RouteService, Ticking {
 }
 
 /** @throws ExchangeError where the exchange ended while the side was looked for */
-function begin(outbound: Outbound, exchange: Exchange, work: Work): Promise<Outcome> {
+function begin(outbound: Outbound, exchange: Exchange, work: Work, routing?: CallRouting): Promise<Outcome> {
   if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
   exchange.notes.backendEra = outbound.era;
-  return work(outbound, exchange);
+  return work(outbound, exchange, routing);
 }
 
 /** Why exchanges are cancelled when the gateway ends. */

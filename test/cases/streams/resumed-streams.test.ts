@@ -32,10 +32,11 @@ interface Script {
   again(exchange: BackendExchange, n: number, call: Step): void;
   end?: End;
   timeouts?: Record<string, string>;
+  sessions?: Record<string, unknown>;
 }
 
 /** A legacy backend that breaks off the stream of its one call, to go on when it is asked for the rest. */
-async function start({ first, again, end = 'end', timeouts = {} }: Script) {
+async function start({ first, again, end = 'end', timeouts = {}, sessions = {} }: Script) {
   let call: Step | undefined;
   let resumptions = 0;
   const backend: ScriptedBackend = await startLegacyBackend({
@@ -57,7 +58,7 @@ async function start({ first, again, end = 'end', timeouts = {} }: Script) {
     },
   });
   opened.push(backend);
-  const gateway = await startGateway({ '/mcp': { backend: { url: backend.url }, timeouts } });
+  const gateway = await startGateway({ '/mcp': { backend: { url: backend.url }, timeouts, sessions } });
   opened.push(gateway);
   const resumed = () =>
     backend.requests.filter(
@@ -205,6 +206,22 @@ test('a call that its client leaves during the pause is not taken up again', asy
   await until(() => backend.received('notifications/cancelled').length > 0, 'the cancellation');
   await sleep(600);
   expect(resumed()).toEqual([]);
+});
+
+test('a call that is cancelled during the pause gives its session back at once', async () => {
+  const { gateway } = await start({
+    first: (step) => `id: p-0\nretry: 10000\ndata:\n\n${event('p-1', progressOf(step, 1))}`,
+    again: ({ sendText }) => sendText('', 405),
+    sessions: { isolation: 'call', max: 1 },
+  });
+  const stream = await openModern(gateway.url(), 'tools/call', params);
+  await stream.next();
+  const next = modern(gateway.url(), 'tools/list');
+  await sleep(100);
+  stream.abort();
+  const begun = Date.now();
+  expect((await next).status).toBe(200);
+  expect(Date.now() - begun).toBeLessThan(2_000);
 });
 
 test('the modern era has no resumption: a stream that broke off is an error at once, whatever ids it gave', async () => {

@@ -83,7 +83,7 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
     else {
       this.#held = held;
       // Listeners have a limit of their own; calls are not to wait until they have left.
-      held.park(true);
+      held.park();
       held.session.watcher = this;
     }
     await held.session.getStreamSettled();

@@ -1,6 +1,7 @@
+import { pause } from '../../../exchange/abortable.js';
 import { isChange } from '../../../exchange/changes.js';
 import { cancelled, type ExchangeError } from '../../../exchange/errors.js';
-import type { Exchange } from '../../../exchange/exchange.js';
+import type { Exchange, ExchangeObserver } from '../../../exchange/exchange.js';
 import { serverMessageFor } from '../../../exchange/progress.js';
 import { rewriteParams } from '../../../exchange/rewrite.js';
 import type { Answer, ForwardedHeaders, ServerRequest } from '../../../exchange/types.js';
@@ -43,7 +44,7 @@ function foreignMembers({ request, caller }: Exchange): Edits | undefined {
 }
 
 /** One exchange on a backend session: the request, its progress and questions, its cancellation. */
-export class LegacyCall implements RpcListener, Answering {
+export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
   readonly #exchange: Exchange;
   readonly #session: BackendSession;
   #id = 0;
@@ -92,11 +93,15 @@ export class LegacyCall implements RpcListener, Answering {
     );
     this.#id = sent.id;
     this.#rpc = sent.rpc;
-    this.#exchange.onCancel((reason) => this.#cancel(reason));
-    const first = await sent.done;
-    const reply = breaksOff(first) ? await this.#resume(first) : first;
-    this.#done = true;
-    this.#exchange.onCancel(undefined);
+    const observing = this.#exchange.attach(this);
+    let reply: RpcReply;
+    try {
+      const first = await sent.done;
+      reply = breaksOff(first) ? await this.#resume(first) : first;
+    } finally {
+      this.#done = true;
+      observing[Symbol.dispose]();
+    }
     this.#exchange.notes.backendMs = performance.now() - startedAt;
     if (this.#undelivered !== undefined) throw this.#undelivered;
     if (this.#exchange.cancelled !== undefined) throw cancelled(this.#exchange.cancelled);
@@ -142,10 +147,10 @@ export class LegacyCall implements RpcListener, Answering {
   undelivered(error: ExchangeError): void {
     if (this.#done) return;
     this.#undelivered ??= error;
-    this.#cancel(error.outcome.message);
+    this.onCancelled(error.outcome.message);
   }
 
-  #cancel(reason: string): void {
+  onCancelled(reason: string): void {
     const { request, caller } = this.#exchange;
     if (request.method !== 'initialize') {
       const params = new Rope().push(`{"requestId":${this.#id},"reason":${JSON.stringify(reason)}}`);
@@ -166,9 +171,8 @@ export class LegacyCall implements RpcListener, Answering {
     for (let n = 0; n < MAX_RESUMES && breaksOff(reply); n++) {
       // A server that ends its stream in mid-call wants nobody to hold a connection for the rest (SEP-1699).
       if (reply.broke !== true && reply.retryMs !== undefined) this.#exchange.detach();
-      const pause = Math.max(reply.retryMs ?? USUAL_RESUME_PAUSE_MS, SHORTEST_RESUME_PAUSE_MS);
-      await new Promise((resolve) => setTimeout(resolve, Math.min(pause, LONGEST_RESUME_PAUSE_MS)));
-      if (this.#exchange.cancelled !== undefined) return reply;
+      const pauseMs = Math.max(reply.retryMs ?? USUAL_RESUME_PAUSE_MS, SHORTEST_RESUME_PAUSE_MS);
+      await pause(Math.min(pauseMs, LONGEST_RESUME_PAUSE_MS), this.#exchange.signal);
       const { forwarded } = this.#exchange.caller;
       const rpc = this.#session.resumeCall(this.#id, reply.lastEventId, forwarded, this);
       this.#rpc = rpc;

@@ -150,7 +150,7 @@ export class LegacyOutbound implements Outbound {
 
   async #callOn(binding: LegacySessionBinding, exchange: Exchange): Promise<Outcome> {
     for (let attempt = 0; ; attempt++) {
-      const session = binding.ready ?? (await abortable(exchange, binding.session()));
+      const session = binding.ready ?? (await abortable(exchange.signal, binding.session()));
       const settled = session.getStreamSettled();
       if (settled !== undefined) await settled;
       const reply = await new LegacyCall(exchange, session, this.#roots, this.onChange).run();
@@ -175,17 +175,24 @@ export class LegacyOutbound implements Outbound {
       const onChange = (frame: NotificationFrame): void => this.#pooled.changed(exchange.caller, frame);
       const call = new LegacyCall(exchange, session, this.#roots, onChange);
       let kept = false;
+      let attached: Disposable | undefined;
       try {
         if (exchange.caller.logLevel !== undefined)
-          await abortable(exchange, this.#levels.raise(session, exchange.caller.logLevel, exchange.caller));
+          await abortable(
+            exchange.signal,
+            this.#levels.raise(session, exchange.caller.logLevel, exchange.caller),
+          );
         if (lease.use !== 'shared') {
           await session.getStreamSettled();
           session.holder = call;
-          exchange.onParked = (parked) => lease.park(parked);
-          exchange.tryCredentials = (forwarded) => accepts(session, forwarded);
+          attached = exchange.attach({
+            onParked: () => lease.park(),
+            onUnparked: () => lease.unpark(),
+            tryCredentials: (forwarded) => accepts(session, forwarded),
+          });
         }
         const tasks = this.#tasks;
-        if (tasks.runs(session) && (await abortable(exchange, tasks.wants(exchange, session)))) {
+        if (tasks.runs(session) && (await abortable(exchange.signal, tasks.wants(exchange, session)))) {
           const done = await tasks.carryOut(exchange, { lease, call, onChange });
           kept = done.kept;
           if (done.outcome !== undefined) return done.outcome;
@@ -196,8 +203,7 @@ export class LegacyOutbound implements Outbound {
         if (this.#mayRepeat(reply, session, attempt)) continue;
         return outcomeOf(exchange, session, reply, this.#options.ttlMs);
       } finally {
-        exchange.onParked = undefined;
-        exchange.tryCredentials = undefined;
+        attached?.[Symbol.dispose]();
         if (!kept) {
           session.holder = undefined;
           lease.release();
@@ -209,7 +215,10 @@ export class LegacyOutbound implements Outbound {
   #leaseFor(exchange: Exchange, method: string | undefined): Promise<Lease> {
     const waiter = new Waiter();
     const lease = this.#pooled.lease(exchange.caller, waiter, method);
-    return abortable(exchange, lease, { leave: () => waiter.abandon(), late: (late) => late.release() });
+    return abortable(exchange.signal, lease, {
+      leave: () => waiter.abandon(),
+      late: (late) => late.release(),
+    });
   }
 
   /**

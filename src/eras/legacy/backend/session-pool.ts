@@ -33,7 +33,8 @@ interface Place {
 
 /** What a lease does with its entry. */
 interface Holding {
-  park(entry: Entry, parked: boolean): void;
+  park(entry: Entry): void;
+  unpark(entry: Entry): void;
   unused(entry: Entry): void;
 }
 
@@ -41,8 +42,10 @@ interface Holding {
 export interface Lease {
   readonly session: BackendSession;
   readonly use: Use;
-  /** Whoever has the session waits, for a person or for changes, so that others are let in meanwhile, or goes on. */
-  park(parked: boolean): void;
+  /** Leaves room for another session while the call waits for a person or for changes. */
+  park(): void;
+  /** The call goes on, and its session counts again. */
+  unpark(): void;
   release(): void;
 }
 
@@ -64,15 +67,21 @@ class EntryLease implements Lease {
     return this.#entry.session as BackendSession;
   }
 
-  park(parked: boolean): void {
-    if (this.#released || this.#parks === parked) return;
-    this.#parks = parked;
-    this.#holding.park(this.#entry, parked);
+  park(): void {
+    if (this.#released || this.#parks) return;
+    this.#parks = true;
+    this.#holding.park(this.#entry);
+  }
+
+  unpark(): void {
+    if (this.#released || !this.#parks) return;
+    this.#parks = false;
+    this.#holding.unpark(this.#entry);
   }
 
   release(): void {
     if (this.#released) return;
-    if (this.#parks) this.park(false);
+    this.unpark();
     this.#released = true;
     const entry = this.#entry;
     entry.holders--;
@@ -111,7 +120,8 @@ export class SessionPool {
   #sweeper: NodeJS.Timeout | undefined;
   #closed = false;
   readonly #holding: Holding = {
-    park: (entry, parked) => this.#park(entry, parked),
+    park: (entry) => this.#park(entry),
+    unpark: (entry) => this.#unpark(entry),
     unused: (entry) => this.#unused(entry),
   };
 
@@ -253,11 +263,17 @@ export class SessionPool {
     }
   }
 
-  #park(entry: Entry, parked: boolean): void {
-    if (entry.parked === parked || entry.state !== 'open') return;
-    entry.parked = parked;
-    this.#count += parked ? -1 : 1;
-    if (parked) this.#admit();
+  #park(entry: Entry): void {
+    if (entry.parked || entry.state !== 'open') return;
+    entry.parked = true;
+    this.#count--;
+    this.#admit();
+  }
+
+  #unpark(entry: Entry): void {
+    if (!entry.parked || entry.state !== 'open') return;
+    entry.parked = false;
+    this.#count++;
   }
 
   /** Lets in whoever there is room for, in the order of the line. */

@@ -121,9 +121,9 @@ export class LegacyTasks {
       if (place === undefined) {
         const result = follow(exchange, run);
         const leave = (): void => void run?.end();
-        return { outcome: await abortable(exchange, result, { leave }), kept: false };
+        return { outcome: await abortable(exchange.signal, result, { leave }), kept: false };
       }
-      taskCall.lease.park(true);
+      taskCall.lease.park();
       const { info } = taskCall.lease.session;
       return { outcome: handleOf(state, place.keep(run), info.serverInfo), kept: true };
     } finally {

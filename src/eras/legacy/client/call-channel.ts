@@ -1,8 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientResponse } from '../../../downstream/response.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
-import type { Exchange } from '../../../exchange/exchange.js';
-import type { Answer, Channel, ServerMessage, ServerRequest } from '../../../exchange/types.js';
+import { Exchange, type ExchangeRequest } from '../../../exchange/exchange.js';
+import type {
+  Answer,
+  Channel,
+  ForwardedHeaders,
+  ServerMessage,
+  ServerRequest,
+} from '../../../exchange/types.js';
 import { notificationRope, type RequestId, Rope } from '../../../jsonrpc/index.js';
 import { undeclared } from '../wire/client-capabilities.js';
 import { featuresFor } from '../wire/revisions.js';
@@ -14,18 +20,24 @@ import type { LegacyClientSession } from './session.js';
 export class CallChannel implements Channel {
   readonly #session: LegacyClientSession;
   readonly #response: ClientResponse;
-  #exchange!: Exchange;
+  readonly #exchange: Exchange;
   #open: Set<RequestId> | undefined;
   #elicitations: UrlElicitation[] | undefined;
   #watched = false;
 
-  constructor(session: LegacyClientSession, response: ClientResponse) {
+  constructor(
+    session: LegacyClientSession,
+    response: ClientResponse,
+    request: ExchangeRequest,
+    forwarded: ForwardedHeaders,
+  ) {
     this.#session = session;
     this.#response = response;
+    this.#exchange = new Exchange(request, session.caller(forwarded), this);
   }
 
-  begin(exchange: Exchange): void {
-    this.#exchange = exchange;
+  get exchange(): Exchange {
+    return this.#exchange;
   }
 
   notify(message: ServerMessage): boolean {

@@ -1,7 +1,7 @@
 import type { HttpCall } from '../../../downstream/http-call.js';
 import { ownerOf, readCapabilities } from '../../../exchange/digest.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
-import { Exchange } from '../../../exchange/exchange.js';
+import type { ExchangeRequest } from '../../../exchange/exchange.js';
 import { type ErrorOutcome, type Outcome, ownResult } from '../../../exchange/outcome.js';
 import type { RouteService } from '../../../exchange/route-service.js';
 import { isLogLevel } from '../../../exchange/types.js';
@@ -89,7 +89,7 @@ export class LegacyInbound implements Inbound {
       neutralCapabilities: neutralClientCapabilities(capabilities, revision),
       backendSession: undefined,
     });
-    const exchange = this.#exchange(session, call, frame, new CallChannel(session, call.response));
+    const { exchange } = new CallChannel(session, call.response, requestOf(session, frame), call.forwarded);
     let outcome: Outcome;
     call.response.holdHeaders();
     try {
@@ -188,8 +188,8 @@ export class LegacyInbound implements Inbound {
     reply: Reply,
   ): Promise<void> {
     const { id, method } = frame;
-    const channel = new CallChannel(session, call.response);
-    const exchange = this.#exchange(session, call, frame, channel);
+    const channel = new CallChannel(session, call.response, requestOf(session, frame), call.forwarded);
+    const { exchange } = channel;
     const own = OWN_METHODS[method]?.(session, frame);
     if (own !== undefined) {
       reply(200, own);
@@ -309,42 +309,30 @@ export class LegacyInbound implements Inbound {
     if (responses.length === 0) response.endEmpty(202);
     else response.endBatch(responses);
   }
+}
 
-  #exchange(
-    session: LegacyClientSession,
-    call: HttpCall,
-    frame: RequestFrame,
-    channel: CallChannel,
-  ): Exchange {
-    const { bytes, params, method, id } = frame;
-    const meta = params === undefined ? undefined : getMember(bytes, params, '_meta');
-    const token = meta === undefined ? undefined : getMember(bytes, meta, 'progressToken');
-    const exchange = new Exchange(
-      {
-        id,
-        method,
-        params: {
-          bytes,
-          node: params,
-          meta: meta?.kind === 'object' ? meta : undefined,
-          envelopeKeys: NO_KEYS,
-          bareEnvelope: false,
-        },
-        name: nameOf(frame),
-        progressToken:
-          token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined,
-        wantsTask:
-          method === 'tools/call' && featuresFor(session.facts.revision).tasks && asksForTask(bytes, params),
-        resumes: false,
-        raw: undefined,
-        paramHeaders: NO_KEYS,
-      },
-      session.caller(call.forwarded),
-      channel,
-    );
-    channel.begin(exchange);
-    return exchange;
-  }
+/** A request as the exchange knows it. */
+function requestOf({ facts }: LegacyClientSession, frame: RequestFrame): ExchangeRequest {
+  const { bytes, params, method, id } = frame;
+  const meta = params === undefined ? undefined : getMember(bytes, params, '_meta');
+  const token = meta === undefined ? undefined : getMember(bytes, meta, 'progressToken');
+  return {
+    id,
+    method,
+    params: {
+      bytes,
+      node: params,
+      meta: meta?.kind === 'object' ? meta : undefined,
+      envelopeKeys: NO_KEYS,
+      bareEnvelope: false,
+    },
+    name: nameOf(frame),
+    progressToken: token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined,
+    wantsTask: method === 'tools/call' && featuresFor(facts.revision).tasks && asksForTask(bytes, params),
+    resumes: false,
+    raw: undefined,
+    paramHeaders: NO_KEYS,
+  };
 }
 
 /** Whether an error is about the credential of the request. */

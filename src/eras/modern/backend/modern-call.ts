@@ -104,7 +104,7 @@ export class ModernCall {
   }
 
   #tools(): Promise<ToolMap> {
-    return abortable(this.#exchange, this.#backend.facts.toolsOf(this.#exchange.caller));
+    return abortable(this.#exchange.signal, this.#backend.facts.toolsOf(this.#exchange.caller));
   }
 
   #send(tools: ToolMap | undefined): Promise<RpcReply> {
@@ -188,14 +188,14 @@ async function send(
 ): Promise<RpcReply> {
   const startedAt = performance.now();
   const rpc = new RpcCall(id, backend.ticker, new CallListener(exchange, backend.onChange));
-  exchange.onCancel((reason) => rpc.abort(reason));
+  const observing = exchange.attach({ onCancelled: (reason) => rpc.abort(reason) });
   const reply = await rpc.post({
     transport: backend.transport,
     headers,
     body,
     repeatable: isSafe(exchange.request.method),
   }).reply;
-  exchange.onCancel(undefined);
+  observing[Symbol.dispose]();
   exchange.notes.backendMs = performance.now() - startedAt;
   if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
   return reply;

@@ -4,7 +4,7 @@ import { CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { Hub, Subscriber, Subscription } from '../../../exchange/hub.js';
 import { Hubs } from '../../../exchange/hubs.js';
-import type { Outbound, ServerDescription } from '../../../exchange/outbound.js';
+import type { CallRouting, Outbound, ServerDescription } from '../../../exchange/outbound.js';
 import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
 import type { Caller, ClientSession } from '../../../exchange/types.js';
 import { getMember, type Rope, scanJson, stringOf } from '../../../jsonrpc/index.js';
@@ -49,19 +49,19 @@ export class ModernOutbound implements Outbound {
     this.#hubs = new Hubs(onChange);
   }
 
-  call(exchange: Exchange): Promise<Outcome> {
+  call(exchange: Exchange, { viaOtherEra = false }: CallRouting = {}): Promise<Outcome> {
     const { session, era } = exchange.caller;
-    if (session !== undefined && !exchange.viaOtherEra) this.#binding(session, exchange.caller);
+    if (session !== undefined && !viaOtherEra) this.#binding(session, exchange.caller);
     // Between two sides of this era there is nothing to find out first, and no promise of it to wait for.
-    return era === 'modern' ? passOn(exchange, this.#backend) : this.#translate(exchange);
+    return era === 'modern' ? passOn(exchange, this.#backend) : this.#translate(exchange, viaOtherEra);
   }
 
-  async #translate(exchange: Exchange): Promise<Outcome> {
+  async #translate(exchange: Exchange, viaOtherEra: boolean): Promise<Outcome> {
     const own = await this.#answerRemoved(exchange);
     if (own !== undefined) return own;
-    const wantsTask = exchange.request.wantsTask === true && !exchange.viaOtherEra;
+    const wantsTask = exchange.request.wantsTask === true && !viaOtherEra;
     const { facts, tasks } = this.#backend;
-    if (!wantsTask || !(await abortable(exchange, facts.makesTasks(exchange.caller))))
+    if (!wantsTask || !(await abortable(exchange.signal, facts.makesTasks(exchange.caller))))
       return new ModernCall(exchange, this.#backend, undefined).run();
     const place = tasks.admit(exchange);
     try {

@@ -1,4 +1,4 @@
-import { abortable } from '../../../exchange/abortable.js';
+import { abortable, pause } from '../../../exchange/abortable.js';
 import { Backoff } from '../../../exchange/backoff.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type Edits, getMember, type ResultFrame, Rope, textOf } from '../../../jsonrpc/index.js';
@@ -49,7 +49,7 @@ export class Rounds {
       throw new InputFailed('the server asked for nothing');
     await this.#pace(requests);
     const answers = await abortable(
-      this.#exchange,
+      this.#exchange.signal,
       Promise.all(requests.map((request) => askInput(this.#exchange, request))),
     );
     const edits = new Map<string, Rope | string | undefined>([['inputResponses', undefined]]);
@@ -62,16 +62,8 @@ export class Rounds {
     const urls = new Set(requests.map(({ url }) => url).filter((url) => url !== undefined));
     const again = [...urls].some((url) => this.#urls.has(url));
     this.#urls = urls;
-    if (requests.length === 0) await this.#pause(this.#emptyRound.next());
-    else if (again) await this.#pause(this.#sameUrl.next());
-  }
-
-  #pause(ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
-    });
-    return abortable(this.#exchange, over, { leave: () => clearTimeout(timer) });
+    if (requests.length === 0) await pause(this.#emptyRound.next(), this.#exchange.signal);
+    else if (again) await pause(this.#sameUrl.next(), this.#exchange.signal);
   }
 }
 

@@ -100,14 +100,14 @@ export class TaskFollower {
     questions: JoinedServerRequests,
   ): Promise<FinishedTask> {
     for (;;) {
-      const frame = await abortable(exchange, access.get());
+      const frame = await abortable(exchange.signal, access.get());
       const { bytes, result } = frame;
       const state = readTask(bytes.subarray(result.start, result.end));
       if (state === undefined) throw new InputFailed('the backend told of no task');
       if (isFinal(state.status)) return { frame, state };
       if (state.status === 'input_required')
         questions.ask(readInputRequests(bytes, getMember(bytes, result, 'inputRequests'), this.#nextId));
-      await abortable(exchange, questions.settledOr(pauseOf(state)));
+      await abortable(exchange.signal, questions.settledOr(pauseOf(state)));
     }
   }
 }

@@ -2,7 +2,7 @@ import type { HttpCall } from '../../../downstream/http-call.js';
 import type { ClientResponse } from '../../../downstream/response.js';
 import { ownerOf } from '../../../exchange/digest.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
-import { Exchange, type ExchangeRequest } from '../../../exchange/exchange.js';
+import type { Exchange, ExchangeRequest } from '../../../exchange/exchange.js';
 import {
   type ErrorFields,
   type ErrorOutcome,
@@ -128,9 +128,8 @@ export class ModernInbound implements Inbound {
       await this.#request(route, call, withoutRound(frame));
       return;
     }
-    const interactive = new InteractiveCall(this.#store, waiterOf(call, frame, envelope), this.#write);
-    const exchange = this.#exchange(call, frame, envelope, interactive, kind === 'resumes');
-    interactive.begin(exchange);
+    const interactive = this.#begin(call, frame, envelope, kind);
+    const { exchange } = interactive;
     const outcome = await this.#outcome(route, call, frame, exchange);
     // A list that is served again was read when it came.
     const fresh = exchange.notes.cache === undefined;
@@ -233,13 +232,7 @@ export class ModernInbound implements Inbound {
     return route.follow(exchange, filter, listening, (honoured) => listening.acknowledge(honoured));
   }
 
-  #exchange(
-    call: HttpCall,
-    frame: RequestFrame,
-    envelope: Envelope,
-    channel: InteractiveCall,
-    resumes: boolean,
-  ): Exchange {
+  #begin(call: HttpCall, frame: RequestFrame, envelope: Envelope, kind: RequestKind): InteractiveCall {
     const request: ExchangeRequest = {
       id: frame.id,
       method: frame.method,
@@ -252,14 +245,18 @@ export class ModernInbound implements Inbound {
       },
       name: envelope.name,
       progressToken: envelope.progressToken,
-      resumes,
+      resumes: kind === 'resumes',
       raw: rawOf(frame),
       paramHeaders: call.headers.params,
     };
-    const exchange = new Exchange(request, this.#caller(call, envelope), channel);
-    if (declaresTasks(envelope.sender.capabilities))
-      exchange.taskKeeper = this.#tasks.keeperFor(exchange.caller);
-    return exchange;
+    const caller = this.#caller(call, envelope);
+    const taskKeeper = declaresTasks(envelope.sender.capabilities)
+      ? this.#tasks.keeperFor(caller)
+      : undefined;
+    return new InteractiveCall(
+      { store: this.#store, write: this.#write, request, caller, taskKeeper },
+      waiterOf(call, frame, envelope),
+    );
   }
 
   #caller(call: HttpCall, { sender }: Envelope): Caller {

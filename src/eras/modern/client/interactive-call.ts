@@ -1,11 +1,13 @@
 import type { ClientResponse } from '../../../downstream/response.js';
 import { ownerOf } from '../../../exchange/digest.js';
 import { CODE, overloaded, ServerRequestRefused } from '../../../exchange/errors.js';
-import type { Exchange } from '../../../exchange/exchange.js';
+import { Exchange, type ExchangeRequest } from '../../../exchange/exchange.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../../../exchange/outcome.js';
 import { MAY_ASK } from '../../../exchange/server-requests.js';
+import type { TaskKeeper } from '../../../exchange/tasks.js';
 import {
   type Answer,
+  type Caller,
   type Channel,
   type ForwardedHeaders,
   isLogLevel,
@@ -49,6 +51,16 @@ export interface Return {
   readonly responses: JsonNode | undefined;
 }
 
+/** What a call is made of. */
+export interface InteractiveCallOptions {
+  readonly store: ParkedCallStore<InteractiveCall>;
+  readonly write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void;
+  readonly request: ExchangeRequest;
+  readonly caller: Caller;
+  /** Of a client that takes handles of tasks. */
+  readonly taskKeeper: TaskKeeper | undefined;
+}
+
 /**
  * One call of a modern client from the inside: the requests that wait for it, and the questions that its server asks.
  * A question ends the waiting requests with `input_required` and parks the call; the client's retry, which brings the
@@ -59,7 +71,7 @@ export class InteractiveCall implements Channel, Parkable {
   readonly #write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void;
   /** Few calls are ever asked anything. */
   #questions: OpenServerRequests | undefined;
-  #exchange!: Exchange;
+  readonly #exchange: Exchange;
   #waiters: Waiter[] = [];
   #parkedCall: ParkedCall<InteractiveCall> | undefined;
   #gathering: NodeJS.Timeout | undefined;
@@ -69,20 +81,16 @@ export class InteractiveCall implements Channel, Parkable {
   /** The error that the call ends with whatever the backend still says. */
   #verdict: ErrorOutcome | undefined;
 
-  constructor(
-    store: ParkedCallStore<InteractiveCall>,
-    first: Waiter,
-    write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void,
-  ) {
+  constructor({ store, write, request, caller, taskKeeper }: InteractiveCallOptions, first: Waiter) {
     this.#store = store;
     this.#write = write;
+    this.#exchange = new Exchange(request, caller, this, { taskKeeper });
     this.#waiters.push(first);
+    this.#watch(first);
   }
 
-  begin(exchange: Exchange): void {
-    this.#exchange = exchange;
-    const [first] = this.#waiters;
-    if (first !== undefined) this.#watch(first);
+  get exchange(): Exchange {
+    return this.#exchange;
   }
 
   notify(message: ServerMessage): boolean {
@@ -155,13 +163,14 @@ export class InteractiveCall implements Channel, Parkable {
     const { expiresAt } = parkedCall;
     parkedCall.expiresAt = Number.POSITIVE_INFINITY;
     const goOn = (): void => this.#goOn(waiter, forwarded, bytes, responses);
-    const { tryCredentials } = this.#exchange;
-    if (forwarded.authorization === undefined || tryCredentials === undefined) {
+    const trying =
+      forwarded.authorization === undefined ? undefined : this.#exchange.tryCredentials(forwarded);
+    if (trying === undefined) {
       goOn();
       return;
     }
     this.#trying = true;
-    tryCredentials(forwarded)
+    trying
       .then(
         () => undefined,
         // Whatever else the backend has to say of a try, the answers themselves may still find their way.
@@ -223,7 +232,7 @@ export class InteractiveCall implements Channel, Parkable {
       this.#waiters = this.#waiters.filter((other) => other !== waiter);
       const [left] = this.#waiters;
       if (left === undefined) this.#exchange.cancel('the client closed the response stream');
-      else this.#exchange.progressToken = left.progressToken;
+      else this.#exchange.followUnder(left.progressToken);
     });
   }
 

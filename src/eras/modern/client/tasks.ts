@@ -88,14 +88,13 @@ export class TaskBoard implements Ticking {
     proof: (() => Promise<void>) | undefined,
   ): Promise<Outcome> {
     try {
-      if (proof !== undefined) await abortable(exchange, proof());
-      return await abortable(exchange, answer(task, exchange));
+      if (proof !== undefined) await abortable(exchange.signal, proof());
+      return await abortable(exchange.signal, answer(task, exchange));
     } catch (error) {
       const { outcome } = error as { outcome?: Outcome };
       if (outcome === undefined) throw error;
       return outcome;
     } finally {
-      exchange.onCancel(undefined);
       this.#trim();
     }
   }

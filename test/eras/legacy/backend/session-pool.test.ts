@@ -305,10 +305,10 @@ describe('at the limit', () => {
     const parked = await exclusive('a');
     const next = exclusive('b');
     expect(await isDone(next)).toBe(false);
-    parked.park(true);
+    parked.park();
     const got = await next;
     expect(nameOf(got)).toBe('b');
-    parked.park(false);
+    parked.unpark();
     parked.release();
     got.release();
     await settle();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Rounds } from '../../../../src/eras/modern/backend/rounds.js';
 import { InputFailed } from '../../../../src/eras/modern/wire/input-requests.js';
-import { ServerRequestRefused } from '../../../../src/exchange/errors.js';
+import { cancelled, ServerRequestRefused } from '../../../../src/exchange/errors.js';
 import type { Exchange } from '../../../../src/exchange/exchange.js';
 import type { Answer, ServerRequest } from '../../../../src/exchange/types.js';
 import { parseLenientFrame, type ResultFrame, Rope } from '../../../../src/jsonrpc/index.js';
@@ -11,11 +11,9 @@ type Client = (question: { id: unknown; method: string; params: unknown }) => An
 /** Rounds of a call whose client answers as `client` says. */
 function setUp(client: Client = () => ({ result: Buffer.from('{}') }), maxRounds = 10) {
   const asked: { id: unknown; method: string; params: unknown }[] = [];
-  let listener: ((reason: string) => void) | undefined;
+  const controller = new AbortController();
   const exchange = {
-    onCancel(given: typeof listener) {
-      listener = given;
-    },
+    signal: controller.signal,
     async ask({ bytes }: ServerRequest): Promise<Answer> {
       const question = JSON.parse(bytes.toString());
       asked.push(question);
@@ -35,7 +33,7 @@ function setUp(client: Client = () => ({ result: Buffer.from('{}') }), maxRounds
       .map(([key, value]) => `${key}=${value === undefined ? '' : new Rope().push(value).toBuffer()}`)
       .join(' ');
   };
-  return { asked, next, cancel: () => listener?.('enough') };
+  return { asked, next, cancel: () => controller.abort(cancelled('enough')) };
 }
 
 const INPUT = '"resultType":"input_required"';
