@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { type Logger, pino } from 'pino';
 import type { Config, RouteConfig } from './config/index.js';
-import { ReplayRoom } from './downstream/replay-buffer.js';
+import { ReplayBudget } from './downstream/replay-budget.js';
 import { Sealer } from './exchange/seal.js';
 import { Ticker } from './exchange/ticker.js';
 import type { Endpoint } from './http/endpoint.js';
@@ -70,7 +70,7 @@ function sharedParts(config: Config, options: GatewayOptions): SharedParts {
     ticker,
     sealer: new Sealer(config.sealKeys),
     processes: new ProcessLimit(processes),
-    replay: replayBytes === 0 ? undefined : new ReplayRoom({ maxBytes: replayBytes, ticker }),
+    replay: replayBytes === 0 ? undefined : new ReplayBudget({ maxBytes: replayBytes, ticker }),
     onFault: (error) => log.error({ err: error }, 'fault of the gateway'),
   };
 }

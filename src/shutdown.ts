@@ -1,4 +1,4 @@
-import type { ReplayRoom } from './downstream/replay-buffer.js';
+import type { ReplayBudget } from './downstream/replay-budget.js';
 import type { HttpServer } from './http/server.js';
 import type { BuiltRoute } from './routes/build-route.js';
 
@@ -11,7 +11,7 @@ const RETURN_MS = 2_000;
 export async function shutDown(
   server: HttpServer,
   routes: readonly BuiltRoute[],
-  replay: ReplayRoom | undefined,
+  replay: ReplayBudget | undefined,
 ): Promise<void> {
   const inbounds = routes.flatMap(({ clientSides }) => clientSides.map(({ inbound }) => inbound));
   const streams = routes.flatMap(({ clientSides }) => clientSides.map(({ sse }) => sse));

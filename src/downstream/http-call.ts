@@ -1,12 +1,18 @@
 import type { ForwardedHeaders, Principal } from '../exchange/types.js';
+import type { HttpResponse } from './http-response.js';
 import type { McpHeaders } from './mcp-headers.js';
 import type { ClientResponse } from './response.js';
 
-/** One HTTP request to a route's MCP endpoint, past the guards. */
+/** One HTTP request to an MCP endpoint that has been admitted. */
 export interface HttpCall {
   readonly headers: McpHeaders;
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders;
   readonly response: ClientResponse;
   readonly lastEventId: string | undefined;
+}
+
+/** A GET, whose response is a stream of its own. */
+export interface StreamCall extends HttpCall {
+  readonly response: HttpResponse;
 }

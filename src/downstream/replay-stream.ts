@@ -1,84 +1,95 @@
-import { type Rope, sseEvent } from '../jsonrpc/index.js';
-import type { SessionReplay } from './replay.js';
-import type { ReplayRoom } from './replay-buffer.js';
-import type { ClientResponse } from './response.js';
+import { type Rope, sseComment, sseEvent } from '../jsonrpc/index.js';
+import type { EventStream } from './event-stream.js';
+import type { Expiring, ReplayBudget } from './replay-budget.js';
+import type { EventText } from './response-writer.js';
 
-/** When a client is to come back; without it SDK clients wait longer with each attempt, and give up after two. */
+/** When a client is to reconnect: SDK clients wait longer with each attempt by default, and give up after two. */
 const RETRY_MS = 1_000;
-/** The text of an event. A small one is a string of one character for each byte: a buffer would hold the pool it is from. */
-export type EventText = string | Rope;
 
-export interface StreamTraits {
-  /** The client knows events that carry an id alone. */
-  readonly primed: boolean;
-  /** It is the session's own stream rather than that of a request. */
-  readonly lasting: boolean;
+/** Whose stream it is: that of one request, or the session's standalone GET stream. */
+export type StreamKind = 'request' | 'session';
+
+/** The first letter of a stream's key. */
+const KIND_LETTER = { request: 'r', session: 's' } as const satisfies Record<StreamKind, string>;
+
+/** The response that writes a recorded stream. */
+export interface StreamOwner {
+  /** Continues the stream on another connection, which has got all events so far. */
+  attach(connection: EventStream): void;
+  /** The stream was forgotten, so that a client that is detached can no longer resume it. */
+  expire(): void;
 }
 
-const LASTING = 's';
-const PASSING = 'r';
+/** Begins the record of a response that has just become a stream; undefined where none is kept. */
+export interface Recorder {
+  record(owner: StreamOwner): ReplayStream | undefined;
+}
 
-/** One event stream toward a client, over however many connections it reads it. */
-export class ReplayStream {
+/** The kept events of all streams of a session. */
+export interface EventStore {
+  keep(stream: ReplayStream, seq: number, text: Rope): void;
+  after(stream: ReplayStream, seq: number): readonly EventText[];
+  remove(stream: ReplayStream): void;
+}
+
+export interface StreamTraits {
+  readonly kind: StreamKind;
+  /** The client knows events that have an id and no data. */
+  readonly primed: boolean;
+}
+
+/** The record of one event stream, over all connections on which a client reads it. */
+export class ReplayStream implements Expiring {
   readonly key: string;
-  /** When it is to be forgotten, on the monotonic clock. */
   forgetAt = Number.POSITIVE_INFINITY;
-  /** The gateway itself ended the connection of its reader, who is on the way back. */
-  detach = false;
-  /** Events up to this one are not kept any longer. */
+  /** Events up to this number are no longer kept. */
   lostUpTo = 0;
-  /** Not kept beyond its end: the response and the socket hang on it. */
-  #response: ClientResponse | undefined;
-  readonly #session: SessionReplay;
-  readonly #room: ReplayRoom;
-  readonly #primed: boolean;
-  readonly #lasting: boolean;
+  /** Dropped when the stream ends, since it holds the socket. */
+  #owner: StreamOwner | undefined;
+  readonly #store: EventStore;
+  readonly #budget: ReplayBudget;
+  readonly #traits: StreamTraits;
+  /** The gateway closed the connection, and the client was told to reconnect. */
+  #detached = false;
   #last = 0;
   #lastRead = 0;
   #unreadBytes = 0;
   #forgotten = false;
 
-  constructor(
-    session: SessionReplay,
-    room: ReplayRoom,
-    response: ClientResponse,
-    { primed, lasting }: StreamTraits,
-  ) {
-    this.#session = session;
-    this.#room = room;
-    this.#response = response;
-    this.key = `${lasting ? LASTING : PASSING}${room.newKey()}`;
-    this.#primed = primed;
-    this.#lasting = lasting;
+  constructor(store: EventStore, budget: ReplayBudget, owner: StreamOwner, traits: StreamTraits) {
+    this.#store = store;
+    this.#budget = budget;
+    this.#owner = owner;
+    this.#traits = traits;
+    this.key = `${KIND_LETTER[traits.kind]}${budget.newKey()}`;
   }
 
-  /** The answer that writes the stream; undefined once nothing more will come. */
-  get response(): ClientResponse | undefined {
-    return this.#response;
+  /** Whether the connection may be closed in the middle: the client was told how to resume, and can. */
+  get detachable(): boolean {
+    return this.#traits.primed && !this.#forgotten && !this.#budget.closing;
   }
 
-  /** Whether its reader may be let go: it was told with the first event how to come back, and will be served then. */
-  get mayBeLeft(): boolean {
-    return this.#primed && !this.#forgotten && !this.#room.closing;
+  /** The gateway closed the connection and expects the client to reconnect. */
+  get detached(): boolean {
+    return this.#detached;
   }
 
-  /** Somebody is on the way back for an answer. */
   get awaited(): boolean {
-    return this.detach && !this.#lasting;
+    return this.#detached && this.#traits.kind === 'request';
   }
 
-  /** Nothing more will come. */
+  /** No further event will come. */
   get finished(): boolean {
-    return this.#response === undefined;
+    return this.#owner === undefined;
   }
 
-  /** Nothing of it is kept any longer. */
+  /** No event is kept any longer. */
   get forgotten(): boolean {
     return this.#forgotten;
   }
 
-  /** Whether it waits to be taken up, or to be forgotten. */
-  get leaving(): boolean {
+  /** Whether it has no reader, and will be forgotten. */
+  get expiring(): boolean {
     return this.forgetAt < Number.POSITIVE_INFINITY;
   }
 
@@ -87,85 +98,104 @@ export class ReplayStream {
     return this.#last;
   }
 
-  /** The last event that was written while somebody read. */
+  /** The last event that was written to a connection. */
   get lastRead(): number {
     return this.#lastRead;
   }
 
-  /** So much is kept since the client left that whoever writes should wait for it to come back. */
+  /** Whether so much was recorded without a reader that its writer should wait for the client to reconnect. */
   get crowded(): boolean {
     const events = this.#last - this.#lastRead;
-    const { sessionEvents, sessionBytes } = this.#room;
+    const { sessionEvents, sessionBytes } = this.#budget;
     return events >= sessionEvents / 2 || this.#unreadBytes >= sessionBytes / 2;
   }
 
-  /** Whether all events after this one are there to be sent again; it must have been sent itself. */
+  /** Whether a client that has the event of this number can be given all that came after it. */
   has(seq: number): boolean {
     return seq >= this.lostUpTo && seq <= this.#last;
   }
 
-  /** The events after this one, as they went out. */
+  /** The events after this one, as they were written. */
   after(seq: number): readonly EventText[] {
-    return this.#session.after(this, seq);
+    return this.#store.after(this, seq);
   }
 
   /**
-   * What a connection begins with (SEP-1699): an event that carries nothing but the id from which to go on. Undefined
-   * for clients that would take its empty data for JSON.
+   * The event that a connection begins with: an id from which to resume, and no data (SEP-1699). Undefined for clients
+   * that would parse the empty data as JSON.
    */
   priming(seq = 0): string | undefined {
-    return this.#primed ? `id: ${this.#id(seq)}\nretry: ${RETRY_MS}\ndata: \n\n` : undefined;
+    return this.#traits.primed ? `id: ${this.#id(seq)}\nretry: ${RETRY_MS}\ndata: \n\n` : undefined;
   }
 
-  /** The text of the event that carries a message; kept from now on. */
+  /** Records a message; returns the text of its event. */
   event(message: Rope): Rope {
     const seq = ++this.#last;
     const text = sseEvent(message, { id: this.#id(seq) });
     this.#unreadBytes += text.byteLength;
-    if (!this.#forgotten) this.#session.keep(this, seq, text);
+    if (!this.#forgotten) this.#store.keep(this, seq, text);
     return text;
+  }
+
+  /** Writes what the client missed to a new connection, and hands that to the response that writes the stream. */
+  resume(connection: EventStream, seq: number): void {
+    connection.write(this.priming(seq) ?? sseComment());
+    connection.writeAll(this.after(seq));
+    if (this.#owner !== undefined) this.#owner.attach(connection);
+    else {
+      this.fetched();
+      connection.end();
+    }
   }
 
   /**
    * The client's connection broke.
-   * @param detach or was ended, for it to come back
-   * @returns whether it is waited for
+   * @returns false where the stream cannot be resumed
    */
-  leave(detach = false): boolean {
-    if (this.#forgotten) return false;
-    this.detach = detach;
-    this.#lastRead = this.#last;
-    this.#unreadBytes = 0;
-    this.#room.leave(this);
-    return true;
+  disconnect(): boolean {
+    return this.#loseReader(false);
   }
 
-  /** The client came back. */
-  return(): void {
-    this.#room.stay(this);
+  /** The gateway closes the connection; the client was told to reconnect. */
+  detach(): void {
+    this.#loseReader(true);
+  }
+
+  /** The client resumed the stream. */
+  attached(): void {
+    this.#budget.stopExpiry(this);
     this.fetched();
   }
 
-  /** The client came back for what there was. */
+  /** The client has got all that there was. */
   fetched(): void {
-    this.detach = false;
-    this.#room.back();
+    this.#detached = false;
+    this.#budget.settled();
   }
 
-  /** Nothing more will come; what came may still be fetched. */
+  /** No further event will come; those that came can be fetched for a while. */
   finish(): void {
-    this.#response = undefined;
-    if (!this.#forgotten) this.#room.leave(this);
+    this.#owner = undefined;
+    if (!this.#forgotten) this.#budget.startExpiry(this);
   }
 
-  /** Nobody is expected any longer. */
+  /** Drops all events; the stream cannot be resumed any more. */
   forget(): void {
     if (this.#forgotten) return;
     this.#forgotten = true;
-    this.#room.stay(this);
+    this.#budget.stopExpiry(this);
     this.fetched();
-    this.#session.remove(this);
-    this.#response?.giveUp();
+    this.#store.remove(this);
+    this.#owner?.expire();
+  }
+
+  #loseReader(detached: boolean): boolean {
+    if (this.#forgotten) return false;
+    this.#detached = detached;
+    this.#lastRead = this.#last;
+    this.#unreadBytes = 0;
+    this.#budget.startExpiry(this);
+    return true;
   }
 
   #id(seq: number): string {
@@ -173,17 +203,16 @@ export class ReplayStream {
   }
 }
 
-/** What an event id says, as far as it can have been given here. */
+/** The parts of an event id that this gateway may have given. */
 export interface EventId {
   readonly key: string;
   readonly seq: number;
-  /** Of a session's own stream. */
-  readonly lasting: boolean;
+  readonly kind: StreamKind;
 }
 
 /** @returns undefined for an id that no gateway can have given */
 export function readEventId(id: string): EventId | undefined {
-  const [, key, kind, seq] = /^(([rs])[0-9a-z]{8,20})-([0-9a-z]{1,9})$/.exec(id) ?? [];
+  const [, key, letter, seq] = /^(([rs])[0-9a-z]{8,20})-([0-9a-z]{1,9})$/.exec(id) ?? [];
   if (key === undefined || seq === undefined) return undefined;
-  return { key, seq: Number.parseInt(seq, 36), lasting: kind === LASTING };
+  return { key, seq: Number.parseInt(seq, 36), kind: letter === KIND_LETTER.session ? 'session' : 'request' };
 }

@@ -1,20 +1,24 @@
 import type { ServerResponse } from 'node:http';
 
-/** Longer than a page or a laptop sleeps between two looks at its streams, as long as anyone is there at all. */
+/** Longer than a browser page or a laptop that is still in use sleeps between two reads. */
 const UNREAD_MS = 300_000;
 
+const watched = new WeakSet<ServerResponse>();
+
 /**
- * Cuts off a client that reads nothing for a long time of what is written for it: the bytes, and the backend that is
- * held up on account of it, would stay for as long as its connection does. Nothing happens where all is read by now.
+ * Closes the connection if its client reads nothing for `limitMs` of what is written: the bytes, and the backend that
+ * waits for them to be read, would be held for as long as the connection lasts. Does nothing where all has been read.
  */
-export function cutOffUnread(res: ServerResponse, limitMs = UNREAD_MS): void {
-  if (res.writableLength === 0) return;
-  const cut = (): void => {
+export function closeUnread(res: ServerResponse, limitMs = UNREAD_MS): void {
+  if (res.writableLength === 0 || watched.has(res)) return;
+  watched.add(res);
+  const close = (): void => {
     res.destroy();
   };
-  // The timeout of a socket counts what the system has taken of a write, however large that is.
-  res.setTimeout(limitMs).on('timeout', cut);
+  // The timeout of a socket restarts with each part of a write that the system takes.
+  res.setTimeout(limitMs).on('timeout', close);
   res.once('drain', () => {
-    res.off('timeout', cut).setTimeout(0);
+    watched.delete(res);
+    res.off('timeout', close).setTimeout(0);
   });
 }

@@ -1,6 +1,5 @@
-import type { HttpCall } from '../downstream/http-call.js';
-import type { SseMessageResponse, SseStreamResponse } from '../downstream/http-sse-responses.js';
-import type { ReplayRoom } from '../downstream/replay-buffer.js';
+import type { HttpCall, StreamCall } from '../downstream/http-call.js';
+import type { ReplayBudget } from '../downstream/replay-budget.js';
 import type { Change } from '../exchange/changes.js';
 import type { Outbound } from '../exchange/outbound.js';
 import type { RouteService } from '../exchange/route-service.js';
@@ -54,7 +53,7 @@ export interface ClientSessionLimits {
   /** A session unused for so long is dropped from memory, and its backend session ended. */
   readonly idleMs: number;
   /** Keeps events for clients whose connection breaks; undefined to keep none. */
-  readonly replay: ReplayRoom | undefined;
+  readonly replay: ReplayBudget | undefined;
   /** Longest time of one connection of a client that can resume its stream; undefined for no limit. */
   readonly holdMs: number | undefined;
 }
@@ -169,31 +168,24 @@ export interface Inbound {
   post(route: RouteService, call: HttpCall, body: Frame | Batch): Promise<void>;
   /** Whether a GET or DELETE is of this era. */
   claimsOther(call: HttpCall): boolean;
-  get(route: RouteService, call: HttpCall): void | Promise<void>;
+  get(route: RouteService, call: StreamCall): void | Promise<void>;
   delete(route: RouteService, call: HttpCall): Promise<void>;
   /** Brings what lasts beyond requests to its end, while the sessions of backends are still there. */
   drain(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A GET that opens the event stream of an HTTP+SSE client. */
-export interface StreamCall extends HttpCall {
-  readonly response: SseStreamResponse;
-}
-
-/** A POST of an HTTP+SSE client. */
-export interface MessageCall extends HttpCall {
-  readonly response: SseMessageResponse;
-}
-
 /** The side that talks to clients on HTTP+SSE, the transport of 2024-11-05, on one route. */
 export interface SseInbound {
-  /** @param messagesPath where the client is to send its messages: path of a URL on the stream's origin */
+  /**
+   * Opens the event stream of a client.
+   * @param messagesPath where the client is to send its messages: path of a URL on the stream's origin
+   */
   open(call: StreamCall, messagesPath: string): void;
   /** @param sessionId of the stream, as the client was told it */
   post(
     route: RouteService,
-    call: MessageCall,
+    call: HttpCall,
     sessionId: string | undefined,
     body: Frame | Batch,
   ): Promise<void>;

@@ -1,8 +1,9 @@
 import { type IncomingMessage, METHODS, type RequestListener, type ServerResponse } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
-import type { HttpCall } from '../downstream/http-call.js';
-import { ClientResponse, NO_HEADERS } from '../downstream/response.js';
+import type { HttpCall, StreamCall } from '../downstream/http-call.js';
+import { HttpResponse } from '../downstream/http-response.js';
+import { NO_HEADERS } from '../downstream/response-writer.js';
 import type { Inbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import type { Ticker } from '../exchange/ticker.js';
@@ -184,9 +185,10 @@ export class HttpServer {
     res: ServerResponse,
     extra: Readonly<Record<string, string>>,
   ): void {
-    const response = new ClientResponse(req, res, extra, this.#options);
     const { metadata } = endpoint;
-    if (metadata !== undefined) response.changeChallenges((header) => metadata.challenge(header, req));
+    const rewriteChallenge =
+      metadata === undefined ? undefined : (header: string) => metadata.challenge(header, req);
+    const response = new HttpResponse(req, res, { headers: extra, rewriteChallenge }, this.#options);
     if (this.#closing && !comesBack(req)) {
       response.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
         connection: 'close',
@@ -204,7 +206,11 @@ export class HttpServer {
   }
 
   /** Requests of other methods than POST. */
-  #other({ service, inbounds }: Endpoint, { method }: IncomingMessage, call: HttpCall): Promise<void> | void {
+  #other(
+    { service, inbounds }: Endpoint,
+    { method }: IncomingMessage,
+    call: StreamCall,
+  ): Promise<void> | void {
     if (method === 'GET' || method === 'DELETE') {
       const inbound =
         inbounds.find((candidate) => candidate.claimsOther(call)) ?? (inbounds.at(-1) as Inbound);

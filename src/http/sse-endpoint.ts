@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpCall } from '../downstream/http-call.js';
-import { SseMessageResponse, SseStreamResponse } from '../downstream/http-sse-responses.js';
-import { type ClientResponse, type Headers, NO_HEADERS } from '../downstream/response.js';
+import { HttpResponse } from '../downstream/http-response.js';
+import type { ClientResponse } from '../downstream/response.js';
+import { type Headers, NO_HEADERS } from '../downstream/response-writer.js';
 import type { SseInbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import type { Ticker } from '../exchange/ticker.js';
@@ -38,7 +39,7 @@ export class SseEndpoint {
   register(fastify: FastifyInstance): void {
     const path = this.#endpoint.service.path.replace(/\/$/, '');
     this.#route(fastify, `${path}/sse`, 'GET', (req, reply, extra) => {
-      const response = new SseStreamResponse(req, reply.raw, extra, this.#options);
+      const response = new HttpResponse(req, reply.raw, { headers: extra }, this.#options);
       if (this.#refuseLate(response)) return;
       this.#inbound.open(
         callOf(this.#endpoint, req, response),
@@ -46,7 +47,7 @@ export class SseEndpoint {
       );
     });
     this.#route(fastify, `${path}/messages`, 'POST', (req, reply, extra) => {
-      const response = new SseMessageResponse(req, reply.raw, extra, this.#options);
+      const response = new HttpResponse(req, reply.raw, { headers: extra }, this.#options);
       if (this.#refuseLate(response)) return;
       const call = callOf(this.#endpoint, req, response);
       const sessionId =
@@ -72,7 +73,7 @@ export class SseEndpoint {
           handle(req, reply, extra);
           return;
         }
-        const response = new SseMessageResponse(req, reply.raw, extra, this.#options);
+        const response = new HttpResponse(req, reply.raw, { headers: extra }, this.#options);
         if (req.method === 'OPTIONS') response.endEmpty(204, allow);
         // Clients that try Streamable HTTP first learn from it what the place is for.
         else response.end(405, errorRope(undefined, CODE.server, `Method Not Allowed: ${req.method}`), allow);

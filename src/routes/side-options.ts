@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { LimitsConfig, RouteConfig } from '../config/index.js';
-import type { ReplayRoom } from '../downstream/replay-buffer.js';
+import type { ReplayBudget } from '../downstream/replay-budget.js';
 import { type BackendSideOptions, type ClientSideOptions, ERAS, type Era } from '../eras/index.js';
 import type { Change } from '../exchange/changes.js';
 import type { Sealer } from '../exchange/seal.js';
@@ -22,7 +22,7 @@ export interface SharedParts {
   readonly sealer: Sealer;
   readonly processes: ProcessLimit;
   /** Keeps events for clients whose connection breaks; undefined to keep none. */
-  readonly replay: ReplayRoom | undefined;
+  readonly replay: ReplayBudget | undefined;
   readonly onFault: (error: unknown) => void;
 }
 

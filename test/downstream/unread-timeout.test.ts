@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { cutOffUnread } from '../../src/downstream/unread-timeout.js';
+import { closeUnread } from '../../src/downstream/unread-timeout.js';
 import { sleep, until } from '../support/net.js';
 
 const LIMIT_MS = 300;
@@ -36,7 +36,7 @@ test.each(['written', 'ended'])('a client that reads nothing of what is %s is cu
   const { res } = await start();
   if (how === 'ended') res.end(LARGE);
   else res.write(LARGE);
-  cutOffUnread(res, LIMIT_MS);
+  closeUnread(res, LIMIT_MS);
   const begun = Date.now();
   await once(res, 'close');
   expect(Date.now() - begun).toBeGreaterThanOrEqual(LIMIT_MS - 50);
@@ -46,7 +46,7 @@ test.each(['written', 'ended'])('a client that reads nothing of what is %s is cu
 test('a client that reads slowly is left alone', async () => {
   const { res, client } = await start();
   res.end(LARGE);
-  cutOffUnread(res, LIMIT_MS);
+  closeUnread(res, LIMIT_MS);
   let read = 0;
   client.on('data', (chunk) => {
     read += chunk.length;
@@ -65,7 +65,7 @@ test('a client that reads slowly is left alone', async () => {
 test('a client that has read everything may be quiet for as long as it likes', async () => {
   const { res, client } = await start();
   res.write(LARGE);
-  cutOffUnread(res, LIMIT_MS);
+  closeUnread(res, LIMIT_MS);
   client.resume();
   await once(res, 'drain');
   await sleep(LIMIT_MS * 2);
@@ -77,7 +77,7 @@ test('what has been read is not watched', async () => {
   client.resume();
   res.write('little');
   await sleep(50);
-  cutOffUnread(res, LIMIT_MS);
+  closeUnread(res, LIMIT_MS);
   await sleep(LIMIT_MS * 2);
   expect(res.destroyed).toBe(false);
 });

@@ -49,7 +49,7 @@ export class CallChannel implements Channel {
   }
 
   get reachable(): boolean {
-    return !this.#response.aborted && !this.#response.disconnected;
+    return this.#response.reachable;
   }
 
   detach(): void {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { HttpCall } from '../../../downstream/http-call.js';
-import type { SseMessageResponse, SseStreamResponse } from '../../../downstream/http-sse-responses.js';
+import type { HttpCall, StreamCall } from '../../../downstream/http-call.js';
+import type { HttpResponse } from '../../../downstream/http-response.js';
+import { HttpSseResponse } from '../../../downstream/http-sse-response.js';
 import { CODE } from '../../../exchange/errors.js';
 import type { RouteService } from '../../../exchange/route-service.js';
 import type { Principal } from '../../../exchange/types.js';
@@ -13,9 +14,10 @@ import {
   type RequestId,
   Rope,
   resultRope,
+  sseEvent,
   textOf,
 } from '../../../jsonrpc/index.js';
-import type { MessageCall, SseInbound, StreamCall } from '../../era.js';
+import type { SseInbound } from '../../era.js';
 import type { LegacyInbound } from './inbound.js';
 import { SessionFinder } from './session-lookup.js';
 import type { ClientSessions } from './sessions.js';
@@ -24,7 +26,7 @@ import type { ClientSessions } from './sessions.js';
 interface SseClient {
   readonly id: string;
   readonly principal: Principal;
-  readonly stream: SseStreamResponse;
+  readonly stream: HttpResponse;
   /** Ends the stream if no handshake comes. */
   readonly breaker: NodeJS.Timeout;
   /** Of the session behind it; undefined until the handshake is done. */
@@ -33,7 +35,7 @@ interface SseClient {
   shaking: Promise<void> | undefined;
   listening: boolean;
   /** Requests in flight. */
-  readonly responses: Map<RequestId, SseMessageResponse>;
+  readonly responses: Map<RequestId, HttpSseResponse>;
 }
 
 /** Streams on which no handshake has been done yet; the oldest makes way. */
@@ -85,12 +87,14 @@ export class SseClients implements SseInbound {
     if (oldest !== undefined && this.#strangers.size >= this.#maxStrangers) oldest.stream.endEmpty(200);
     this.#clients.set(client.id, client);
     this.#strangers.add(client);
-    response.announce(`${messagesPath}?sessionId=${client.id}`, () => this.#left(client));
+    response.onEnd(() => this.#left(client));
+    const endpoint = new Rope().push(`${messagesPath}?sessionId=${client.id}`);
+    response.openStream(sseEvent(endpoint, { event: 'endpoint' }));
   }
 
   async post(
     route: RouteService,
-    call: MessageCall,
+    call: HttpCall,
     sessionId: string | undefined,
     body: Frame | Batch,
   ): Promise<void> {
@@ -101,18 +105,9 @@ export class SseClients implements SseInbound {
     if (sessionId === undefined) refuse(400, 'Bad Request: the sessionId of the event stream is missing');
     else if (client === undefined) refuse(404, 'Session not found', CODE.notFoundOrTimeout);
     else if (!(await this.#mayUse(route, call, client, id))) return;
-    else if (client.stream.unread > MAX_UNREAD_BYTES) {
+    else if (client.stream.unreadBytes > MAX_UNREAD_BYTES) {
       refuse(503, 'too much on the event stream has not been read yet');
-    } else if (body.type === 'request' && body.method === 'initialize') {
-      await this.#initialize(route, call, client, body);
-    } else {
-      if (client.shaking !== undefined && !isForStrangers(body)) {
-        call.response.bind(client.stream, body.type === 'request' || body.type === 'batch');
-        await client.shaking;
-      }
-      if (client.token === undefined) answerStranger(call, client, body);
-      else await this.#pass(route, call, client, client.token, body);
-    }
+    } else await this.#handle(route, call, client, body);
   }
 
   async close(): Promise<void> {
@@ -122,7 +117,7 @@ export class SseClients implements SseInbound {
   /** Whether a message may come on a stream: it is of whoever opened that, with the credential of then or a renewed one. */
   async #mayUse(
     route: RouteService,
-    call: MessageCall,
+    call: HttpCall,
     client: SseClient,
     id: RequestId | undefined,
   ): Promise<boolean> {
@@ -134,20 +129,33 @@ export class SseClients implements SseInbound {
     return false;
   }
 
-  async #initialize(route: RouteService, call: MessageCall, client: SseClient, body: Frame): Promise<void> {
-    const { response } = call;
-    if (client.token !== undefined || client.shaking !== undefined) {
-      const id = body.type === 'request' ? body.id : undefined;
-      response.bind(client.stream, true);
-      const message = 'Invalid Request: the session is initialized already';
-      response.end(200, errorRope(id, CODE.invalidRequest, message));
-      return;
-    }
-    response.bind(client.stream, true, (token) => {
-      client.token = token;
-      clearTimeout(client.breaker);
-      this.#strangers.delete(client);
+  /** Handles a message of the client, whose responses go to its stream. */
+  async #handle(route: RouteService, call: HttpCall, client: SseClient, body: Frame | Batch): Promise<void> {
+    const initializes = body.type === 'request' && body.method === 'initialize';
+    const opens = initializes && client.token === undefined && client.shaking === undefined;
+    const response = new HttpSseResponse(call.response, client.stream, {
+      awaited: body.type === 'request' || body.type === 'batch',
+      onSession: opens ? (token) => this.#opened(client, token) : undefined,
     });
+    const bound = { ...call, response };
+    try {
+      if (opens) await this.#initialize(route, bound, client, body);
+      else if (initializes) {
+        const message = 'Invalid Request: the session is initialized already';
+        response.end(200, errorRope(body.id, CODE.invalidRequest, message));
+      } else {
+        if (client.shaking !== undefined && !isForStrangers(body)) await client.shaking;
+        if (client.token === undefined) answerStranger(response, body);
+        else await this.#pass(route, bound, client, client.token, body);
+      }
+    } catch (error) {
+      const id = body.type === 'request' ? body.id : undefined;
+      response.end(500, errorRope(id, CODE.internal, 'Internal error of the gateway'));
+      throw error;
+    }
+  }
+
+  async #initialize(route: RouteService, call: HttpCall, client: SseClient, body: Frame): Promise<void> {
     const handshake = this.#inbound.post(route, withoutVersion(call), body);
     client.shaking = handshake
       .catch(() => {})
@@ -157,29 +165,34 @@ export class SseClients implements SseInbound {
     await handshake;
   }
 
+  /** The handshake of a client has opened its session. */
+  #opened(client: SseClient, token: string): void {
+    client.token = token;
+    clearTimeout(client.breaker);
+    this.#strangers.delete(client);
+  }
+
   /** A message on a session. */
   async #pass(
     route: RouteService,
-    call: MessageCall,
+    call: HttpCall & { readonly response: HttpSseResponse },
     client: SseClient,
     token: string,
     body: Frame | Batch,
   ): Promise<void> {
-    const { response } = call;
     const moved = onSession(call, token);
     if (!client.listening) {
       client.listening = true;
       await this.#inbound.get(route, { ...moved, response: client.stream });
     }
     if (body.type === 'notification') this.#silence(client, body);
-    response.bind(client.stream, body.type === 'request' || body.type === 'batch');
     if (body.type !== 'request') {
       await this.#inbound.post(route, moved, body);
       return;
     }
-    // An id that is in use is refused further on; the request that has it keeps its answer.
+    // An id that is in use is refused further on; the request that has it keeps its response.
     const isFirst = !client.responses.has(body.id);
-    if (isFirst) client.responses.set(body.id, response);
+    if (isFirst) client.responses.set(body.id, call.response);
     try {
       await this.#inbound.post(route, moved, body);
     } finally {
@@ -213,9 +226,8 @@ function isForStrangers(body: Frame | Batch): boolean {
  * Before the handshake there is nothing to be had but a sign of life. Clients of both eras ask for what the modern one
  * has first, and shake hands once they are told that it is not there.
  */
-function answerStranger({ response }: MessageCall, { stream }: SseClient, body: Frame | Batch): void {
-  response.bind(stream, body.type === 'request');
-  if (body.type !== 'request') response.endEmpty(202);
+function answerStranger(response: HttpSseResponse, body: Frame | Batch): void {
+  if (body.type !== 'request') response.endEmpty();
   else if (body.method === 'ping') response.end(200, resultRope(body.id, new Rope().push('{}')));
   else if (body.method === 'server/discover') {
     response.end(200, errorRope(body.id, CODE.methodNotFound, `Method not found: ${body.method}`));
@@ -224,7 +236,7 @@ function answerStranger({ response }: MessageCall, { stream }: SseClient, body: 
 }
 
 /** A message as one of Streamable HTTP. The version that the client names is not that of this transport. */
-function onSession(call: MessageCall, sessionId: string): HttpCall {
+function onSession(call: HttpCall, sessionId: string): HttpCall {
   return {
     ...call,
     headers: { ...call.headers, sessionId, protocolVersion: undefined },
@@ -232,6 +244,6 @@ function onSession(call: MessageCall, sessionId: string): HttpCall {
   };
 }
 
-function withoutVersion(call: MessageCall): HttpCall {
+function withoutVersion(call: HttpCall): HttpCall {
   return { ...call, headers: { ...call.headers, sessionId: undefined, protocolVersion: undefined } };
 }

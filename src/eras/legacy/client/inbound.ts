@@ -1,4 +1,4 @@
-import type { HttpCall } from '../../../downstream/http-call.js';
+import type { HttpCall, StreamCall } from '../../../downstream/http-call.js';
 import { ownerOf, readCapabilities } from '../../../exchange/digest.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { ExchangeRequest } from '../../../exchange/exchange.js';
@@ -142,7 +142,7 @@ export class LegacyInbound implements Inbound {
   }
 
   /** GET: the stream for messages outside any request. */
-  async get(route: RouteService, call: HttpCall): Promise<void> {
+  async get(route: RouteService, call: StreamCall): Promise<void> {
     if (rejectWithoutSession(call)) return;
     const session = await this.#finder.find(route, call, undefined);
     if (session === undefined) return;
@@ -286,7 +286,7 @@ export class LegacyInbound implements Inbound {
     const responses: Rope[] = [];
     const reply: Reply = (_status, message) => {
       // On a stream no response has to wait for the others.
-      if (response.streaming || response.detached) response.writeEvent(message);
+      if (response.streaming) response.writeEvent(message);
       else responses.push(message);
     };
     await Promise.all(

@@ -1,8 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { SessionReplay } from '../../../downstream/replay.js';
-import type { ReplayRoom } from '../../../downstream/replay-buffer.js';
-import { type ReplayStream, readEventId } from '../../../downstream/replay-stream.js';
-import type { ClientResponse, Recorder } from '../../../downstream/response.js';
+import type { HttpResponse } from '../../../downstream/http-response.js';
+import type { ReplayBudget } from '../../../downstream/replay-budget.js';
+import {
+  type Recorder,
+  type ReplayStream,
+  readEventId,
+  type StreamOwner,
+} from '../../../downstream/replay-stream.js';
+import type { ClientResponse } from '../../../downstream/response.js';
+import { SessionReplay } from '../../../downstream/session-replay.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type {
@@ -45,7 +51,7 @@ export interface ClientSessionOptions {
   /** The time that a person has for the answer to a question, in milliseconds. */
   readonly questionMs: number;
   /** Where what clients may miss is kept; undefined where nothing is. */
-  readonly replay?: ReplayRoom | undefined;
+  readonly replay?: ReplayBudget | undefined;
   /** How long one connection is held for a client that is told to come back, in milliseconds; as long as it lasts without. */
   readonly holdMs?: number | undefined;
 }
@@ -71,7 +77,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
   /** Other credentials of the same owner. */
   #principals: Set<Principal> | undefined;
   #challengedAt = Number.NEGATIVE_INFINITY;
-  #stream: ClientResponse | undefined;
+  #stream: HttpResponse | undefined;
   #inFlight: Map<RequestId, Exchange> | undefined;
   #questions: PendingServerRequests | undefined;
   #replay: SessionReplay | undefined;
@@ -189,20 +195,21 @@ export class LegacyClientSession implements ClientSession, Recorder {
     return featuresFor(this.facts.revision).primingEvents ? this.#options.holdMs : undefined;
   }
 
-  /** The events of a stream are kept from its beginning, if its client can come back for them. */
-  record(response: ClientResponse): ReplayStream | undefined {
+  /** Begins to record a stream whose client can resume it. */
+  record(owner: StreamOwner): ReplayStream | undefined {
     const { replay } = this.#options;
     if (replay === undefined) return undefined;
     this.#replay ??= new SessionReplay(replay);
     const { primingEvents } = featuresFor(this.facts.revision);
-    return this.#replay.begin(response, primingEvents, response === this.#stream);
+    const kind = owner === this.#stream ? 'session' : 'request';
+    return this.#replay.begin(owner, { kind, primed: primingEvents });
   }
 
   /**
    * Takes up the stream that an event id is of, on the connection of a GET.
    * @returns false for an id whose stream is not known, or of which something is missing
    */
-  resume(lastEventId: string, response: ClientResponse): boolean {
+  resume(lastEventId: string, response: HttpResponse): boolean {
     const id = readEventId(lastEventId);
     const stream = id === undefined ? undefined : this.#replay?.find(id.key);
     if (id !== undefined && stream?.has(id.seq)) {
@@ -213,16 +220,17 @@ export class LegacyClientSession implements ClientSession, Recorder {
       } else response.resume(stream, id.seq);
       return true;
     }
-    // Whatever it missed, the session's own stream can only be begun anew.
-    if (id?.lasting) this.listen(response);
-    return id?.lasting === true;
+    // Whatever the client missed, the session's own stream can only be begun anew.
+    if (id?.kind !== 'session') return false;
+    this.listen(response);
+    return true;
   }
 
   /**
    * Takes the GET stream; an older one, most likely of a connection that broke unseen, makes way. Where the client is
    * known to have lost that, it is told what came meanwhile, though it did not ask.
    */
-  listen(stream: ClientResponse): void {
+  listen(stream: HttpResponse): void {
     const older = this.#stream;
     if (older?.detached === true && older.continueOn(stream)) return;
     this.#stream = stream;

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { SessionReplay } from '../../src/downstream/replay.js';
-import { ReplayRoom } from '../../src/downstream/replay-buffer.js';
-import { type ReplayStream, readEventId } from '../../src/downstream/replay-stream.js';
-import type { ClientResponse } from '../../src/downstream/response.js';
+import { ReplayBudget } from '../../src/downstream/replay-budget.js';
+import { type ReplayStream, readEventId, type StreamTraits } from '../../src/downstream/replay-stream.js';
+import { SessionReplay } from '../../src/downstream/session-replay.js';
 import { Ticker } from '../../src/exchange/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';
 
@@ -18,15 +17,15 @@ afterEach(() => {
 });
 
 function setUp(maxBytes = 1_000_000) {
-  const room = new ReplayRoom({ maxBytes, ticker, keepMs: KEEP_MS });
-  const session = new SessionReplay(room);
-  const gaveUp: ReplayStream[] = [];
-  const begin = (of = session, { primed = true, lasting = false } = {}): ReplayStream => {
-    const response = { giveUp: () => void gaveUp.push(stream) } as unknown as ClientResponse;
-    const stream = of.begin(response, primed, lasting) as ReplayStream;
+  const budget = new ReplayBudget({ maxBytes, ticker, keepMs: KEEP_MS });
+  const session = new SessionReplay(budget);
+  const expired: ReplayStream[] = [];
+  const begin = (of = session, traits: Partial<StreamTraits> = {}): ReplayStream => {
+    const owner = { attach: () => {}, expire: () => void expired.push(stream) };
+    const stream = of.begin(owner, { kind: 'request', primed: true, ...traits }) as ReplayStream;
     return stream;
   };
-  return { room, session, begin, gaveUp };
+  return { budget, session, begin, expired };
 }
 
 const message = (text: string) => new Rope().push(JSON.stringify({ text }));
@@ -34,7 +33,7 @@ const textsAfter = (stream: ReplayStream, seq: number) =>
   stream.after(seq).map((text) => (typeof text === 'string' ? text : text.toBuffer().toString()));
 
 describe('a stream', () => {
-  test('gives the events after one, as they went out', () => {
+  test('gives the events after one, as they were written', () => {
     const { begin } = setUp();
     const stream = begin();
     const sent = ['a', 'b ü', 'c'].map((text) => stream.event(message(text)).toBuffer().toString());
@@ -45,18 +44,18 @@ describe('a stream', () => {
     expect([stream.has(0), stream.has(3), stream.has(4)]).toEqual([true, true, false]);
   });
 
-  test('has ids that name it, and where in it they are', () => {
+  test('has ids that name the stream, its kind and the place in it', () => {
     const { begin, session } = setUp();
     const stream = begin();
-    const other = begin(session, { lasting: true });
+    const other = begin(session, { kind: 'session' });
     for (const of of [stream, other]) for (let i = 0; i < 50; i += 1) of.event(message('x'));
     const id = /id: (\S+)/.exec(stream.event(message('last')).toBuffer().toString())?.[1] as string;
-    expect(readEventId(id)).toEqual({ key: stream.key, seq: 51, lasting: false });
+    expect(readEventId(id)).toEqual({ key: stream.key, seq: 51, kind: 'request' });
     expect(session.find(stream.key)).toBe(stream);
     expect(readEventId(/id: (\S+)/.exec(other.priming() as string)?.[1] as string)).toEqual({
       key: other.key,
       seq: 0,
-      lasting: true,
+      kind: 'session',
     });
   });
 
@@ -65,97 +64,96 @@ describe('a stream', () => {
     (id) => expect(readEventId(id)).toBeUndefined(),
   );
 
-  test('is not primed for a client that takes the empty text for JSON', () => {
+  test('is not primed for a client that parses empty data as JSON', () => {
     const { begin, session } = setUp();
     expect(begin(session, { primed: false }).priming()).toBeUndefined();
   });
 
-  test('waits a while for a client that left, and not for ever', () => {
-    const { begin, session, room, gaveUp } = setUp();
+  test('is kept for a while after its client disconnected, then expires', () => {
+    const { begin, session, budget, expired } = setUp();
     const stream = begin();
     stream.event(message('x'));
-    stream.leave();
+    stream.disconnect();
     vi.advanceTimersByTime(KEEP_MS - 500);
     expect(session.find(stream.key)).toBe(stream);
     vi.advanceTimersByTime(1_000);
     expect(session.find(stream.key)).toBeUndefined();
-    expect(gaveUp).toEqual([stream]);
-    expect(room.bytes).toBe(0);
-    expect(stream.leave()).toBe(false);
+    expect(expired).toEqual([stream]);
+    expect(budget.bytes).toBe(0);
+    expect(stream.disconnect()).toBe(false);
     expect(stream.event(message('into the void')).byteLength).toBeGreaterThan(0);
-    expect(room.bytes).toBe(0);
+    expect(budget.bytes).toBe(0);
   });
 
-  test('that its client came back to is waited for anew when it leaves again', () => {
+  test('that was resumed is kept anew for the whole time when its client disconnects again', () => {
     const { begin, session } = setUp();
     const stream = begin();
-    stream.leave();
+    stream.disconnect();
     vi.advanceTimersByTime(KEEP_MS - 500);
-    stream.return();
+    stream.attached();
     vi.advanceTimersByTime(10 * KEEP_MS);
-    stream.leave();
+    stream.disconnect();
     vi.advanceTimersByTime(KEEP_MS - 500);
     expect(session.find(stream.key)).toBe(stream);
   });
 
-  test('that is finished may be fetched for the same time, and nobody is told when it goes', () => {
-    const { begin, session, gaveUp } = setUp();
+  test('that is finished can be fetched for the same time, and is forgotten without notice to its owner', () => {
+    const { begin, session, expired } = setUp();
     const stream = begin();
     stream.event(message('the end'));
     stream.finish();
-    // The connection that it went out on is let go of at once.
-    expect([stream.finished, stream.response]).toEqual([true, undefined]);
+    expect([stream.finished, stream.forgotten]).toEqual([true, false]);
     vi.advanceTimersByTime(KEEP_MS - 500);
     expect(textsAfter(stream, 0)).toHaveLength(1);
     vi.advanceTimersByTime(1_000);
     expect(session.find(stream.key)).toBeUndefined();
-    expect(gaveUp).toEqual([]);
+    expect(expired).toEqual([]);
   });
 });
 
 const large = (bytes: number) => message('x'.repeat(bytes));
 
-describe('a stream whose reader was let go', () => {
-  test('keeps what is more than the share of a session, in the room of all, and for the same time', () => {
-    const { begin, session, room } = setUp(80_000);
+describe('a detached stream', () => {
+  test('keeps a message larger than the share of a session, in the budget of all, for the same time', () => {
+    const { begin, session, budget } = setUp(80_000);
     const [broken, detach] = [begin(), begin()];
-    broken.leave();
-    detach.leave(true);
+    broken.disconnect();
+    detach.detach();
     for (const stream of [broken, detach]) {
       stream.event(large(30_000));
       stream.finish();
     }
     expect([broken.has(0), detach.has(0)]).toEqual([false, true]);
-    expect(room.bytes).toBeGreaterThan(30_000);
-    // It does not make the events of others go.
+    expect(budget.bytes).toBeGreaterThan(30_000);
+    // It evicts no events of others.
     const other = begin();
     for (let i = 0; i < 4; i += 1) other.event(large(1_000));
     expect([other.has(0), detach.has(0)]).toEqual([true, true]);
     vi.advanceTimersByTime(KEEP_MS + 500);
     expect(session.find(detach.key)).toBeUndefined();
     session.close();
-    expect(room.bytes).toBe(0);
+    expect(budget.bytes).toBe(0);
   });
 
-  test('has no more than the room of all, and makes way for those who leave later', () => {
-    const { begin, room } = setUp(80_000);
-    const streams = Array.from({ length: 5 }, () => begin(new SessionReplay(room)));
+  test('uses no more than the budget of all, and is evicted for streams that detach later', () => {
+    const { begin, budget } = setUp(80_000);
+    const streams = Array.from({ length: 5 }, () => begin(new SessionReplay(budget)));
     for (const stream of streams) {
-      stream.leave(true);
+      stream.detach();
       stream.event(large(30_000));
-      expect(room.bytes).toBeLessThanOrEqual(80_000);
+      expect(budget.bytes).toBeLessThanOrEqual(80_000);
     }
     expect(streams.map(({ forgotten }) => forgotten)).toEqual([true, true, true, false, false]);
     const [last] = streams.slice(-1);
     last?.event(large(90_000));
     expect(last?.has(0)).toBe(false);
-    expect(room.bytes).toBeLessThanOrEqual(80_000);
+    expect(budget.bytes).toBeLessThanOrEqual(80_000);
   });
 
-  test('makes way for new ones after those that are finished', () => {
+  test('is evicted for new ones only after those that are finished', () => {
     const { begin, session } = setUp();
     const [running, answered] = [begin(), begin()];
-    for (const stream of [running, answered]) stream.leave(true);
+    for (const stream of [running, answered]) stream.detach();
     answered.event(message('the end'));
     answered.finish();
     for (let i = 0; i < 500; i += 1) {
@@ -167,23 +165,23 @@ describe('a stream whose reader was let go', () => {
     expect(answered.has(0)).toBe(true);
   });
 
-  test('may be left only where it can be taken up again', () => {
-    const { begin, session, room } = setUp();
-    expect([begin().mayBeLeft, begin(session, { primed: false }).mayBeLeft]).toEqual([true, false]);
+  test('is detached only where it can be resumed', () => {
+    const { begin, session, budget } = setUp();
+    expect([begin().detachable, begin(session, { primed: false }).detachable]).toEqual([true, false]);
     const gone = begin();
     gone.forget();
-    expect(gone.mayBeLeft).toBe(false);
+    expect(gone.detachable).toBe(false);
     const stream = begin();
-    void room.close(1_000);
-    expect(stream.mayBeLeft).toBe(false);
+    void budget.close(1_000);
+    expect(stream.detachable).toBe(false);
   });
 });
 
-describe('a room that is closed', () => {
-  /** Whether it is closed, after all that can happen at once. */
-  const closing = (room: ReplayRoom) => {
+describe('a closing budget', () => {
+  /** Whether it is closed, once pending promises have settled. */
+  const closing = (budget: ReplayBudget) => {
     const state = { over: false };
-    void room.close(5_000).then(() => {
+    void budget.close(5_000).then(() => {
       state.over = true;
     });
     return async () => {
@@ -194,25 +192,25 @@ describe('a room that is closed', () => {
     };
   };
 
-  test('waits for nobody who was not let go of in the middle of an answer', async () => {
-    const { begin, session, room } = setUp();
-    begin().leave();
+  test('does not wait for clients that were not detached in the middle of a response', async () => {
+    const { begin, session, budget } = setUp();
+    begin().disconnect();
     begin().finish();
-    begin(session, { lasting: true }).leave(true);
+    begin(session, { kind: 'session' }).detach();
     const back = begin();
-    back.leave(true);
-    back.return();
-    expect(await closing(room)()).toBe(true);
+    back.detach();
+    back.attached();
+    expect(await closing(budget)()).toBe(true);
   });
 
-  test('waits for those who were, until they have their answers or are given up', async () => {
-    const { begin, room } = setUp();
+  test('waits for detached clients until they have their responses or are forgotten', async () => {
+    const { begin, budget } = setUp();
     const [one, two, three] = [begin(), begin(), begin()];
-    for (const stream of [one, two, three]) stream.leave(true);
+    for (const stream of [one, two, three]) stream.detach();
     two.event(message('the end'));
     two.finish();
-    const over = closing(room);
-    one.return();
+    const over = closing(budget);
+    one.attached();
     expect(await over()).toBe(false);
     two.fetched();
     expect(await over()).toBe(false);
@@ -221,36 +219,36 @@ describe('a room that is closed', () => {
   });
 });
 
-describe('the room', () => {
-  test('of a session is an eighth: its oldest events make way, and what follows a gap is not given', () => {
-    const { begin, session, room } = setUp(80_000);
+describe('the budget', () => {
+  test('of a session is an eighth: its oldest events are evicted, and nothing is given after a gap', () => {
+    const { begin, session, budget } = setUp(80_000);
     const [old, young] = [begin(), begin()];
     old.event(large(4_000));
     for (let i = 0; i < 100; i += 1) young.event(large(2_000));
-    expect(room.bytes).toBeLessThanOrEqual(room.sessionBytes + 1_000);
+    expect(budget.bytes).toBeLessThanOrEqual(budget.sessionBytes + 1_000);
     expect(old.has(0)).toBe(false);
     expect(old.has(1)).toBe(true);
     expect(young.has(90)).toBe(false);
     expect(young.has(99)).toBe(true);
     session.close();
-    expect(room.bytes).toBe(0);
+    expect(budget.bytes).toBe(0);
   });
 
   test('is not for a message that is larger than the share of a session', () => {
-    const { begin, room } = setUp(80_000);
+    const { begin, budget } = setUp(80_000);
     const stream = begin();
     stream.event(message('small'));
     stream.event(large(20_000));
     expect([stream.has(0), stream.has(1), stream.has(2)]).toEqual([false, false, true]);
     stream.event(message('small again'));
     expect(stream.has(2)).toBe(true);
-    expect(room.bytes).toBeLessThan(2_000);
+    expect(budget.bytes).toBeLessThan(2_000);
   });
 
-  test('keeps what clients have not read, rather than what others read at once', () => {
+  test('keeps what clients have not read, rather than what others have', () => {
     const { begin } = setUp(80_000);
     const [away, finished, read] = [begin(), begin(), begin()];
-    away.leave();
+    away.disconnect();
     away.event(message('missed'));
     finished.event(message('the end'));
     finished.finish();
@@ -258,12 +256,12 @@ describe('the room', () => {
     expect([away.has(0), finished.has(0), read.has(50)]).toEqual([true, true, false]);
   });
 
-  test('is crowded before what a client has not read would have to make way', () => {
+  test('is crowded before what a client has not read would be evicted', () => {
     const { begin } = setUp(2_400_000);
     const [few, many, big] = [begin(), begin(), begin()];
     for (const stream of [few, many, big]) {
       for (let i = 0; i < 20; i += 1) stream.event(message('read'));
-      stream.leave();
+      stream.disconnect();
       expect(stream.crowded).toBe(false);
     }
     few.event(large(1_000));
@@ -272,44 +270,44 @@ describe('the room', () => {
     expect([few.crowded, many.crowded, big.crowded]).toEqual([false, true, true]);
   });
 
-  test('of all sessions is never more than was given: who left longest ago makes way', () => {
-    const { begin, room } = setUp(80_000);
-    const left = Array.from({ length: 10 }, () => begin(new SessionReplay(room)));
+  test('of all sessions is never exceeded: the stream disconnected for longest is evicted', () => {
+    const { begin, budget } = setUp(80_000);
+    const left = Array.from({ length: 10 }, () => begin(new SessionReplay(budget)));
     for (const stream of left) {
       stream.event(large(7_000));
-      stream.leave();
+      stream.disconnect();
     }
-    const live = begin(new SessionReplay(room));
+    const live = begin(new SessionReplay(budget));
     for (let i = 0; i < 3; i += 1) live.event(large(3_000));
-    expect(room.bytes).toBeLessThanOrEqual(80_000);
+    expect(budget.bytes).toBeLessThanOrEqual(80_000);
     expect(live.has(0)).toBe(true);
     expect(left[0]?.forgotten).toBe(true);
     expect(left.at(-1)?.has(0)).toBe(true);
   });
 
-  test('is given back by a stream that has to go for its own next event', () => {
-    const { begin, room } = setUp(80_000);
-    const sessions = Array.from({ length: 9 }, () => new SessionReplay(room));
+  test('is released by a stream that is evicted for its own next event', () => {
+    const { begin, budget } = setUp(80_000);
+    const sessions = Array.from({ length: 9 }, () => new SessionReplay(budget));
     const [away, ...others] = sessions.map((session) => begin(session));
     for (const stream of others) stream?.event(large(8_400));
-    away?.leave();
+    away?.disconnect();
     for (let i = 0; i < 2; i += 1) away?.event(large(4_000));
     expect(away?.forgotten).toBe(true);
     for (const session of sessions) session.close();
-    expect(room.bytes).toBe(0);
+    expect(budget.bytes).toBe(0);
   });
 
-  test('that is all in use has none for others, whose streams go on without it', () => {
-    const { begin, room } = setUp(80_000);
-    for (let i = 0; i < 12; i += 1) begin(new SessionReplay(room))?.event(large(7_000));
-    expect(room.bytes).toBeLessThanOrEqual(80_000);
-    const stream = begin(new SessionReplay(room));
+  test('that is all in use leaves further streams unrecorded', () => {
+    const { begin, budget } = setUp(80_000);
+    for (let i = 0; i < 12; i += 1) begin(new SessionReplay(budget))?.event(large(7_000));
+    expect(budget.bytes).toBeLessThanOrEqual(80_000);
+    const stream = begin(new SessionReplay(budget));
     stream?.event(large(9_000));
-    expect(room.bytes).toBeLessThanOrEqual(80_000);
+    expect(budget.bytes).toBeLessThanOrEqual(80_000);
     expect(stream?.has(0) ?? false).toBe(false);
   });
 
-  test('holds so many events and streams of one session, however small', () => {
+  test('limits the events and the streams of one session, however small', () => {
     const { begin, session } = setUp(100_000_000);
     const stream = begin();
     for (let i = 0; i < 20_000; i += 1) stream.event(message('x'));
@@ -320,9 +318,9 @@ describe('the room', () => {
     expect(others.at(-1)).toBeUndefined();
   });
 
-  test('is empty when all have gone, whatever happened before', () => {
-    const { begin, room } = setUp(60_000);
-    const sessions = Array.from({ length: 5 }, () => new SessionReplay(room));
+  test('is empty when all have ended, whatever happened before', () => {
+    const { begin, budget } = setUp(60_000);
+    const sessions = Array.from({ length: 5 }, () => new SessionReplay(budget));
     let seed = 7;
     const random = (n: number): number => {
       seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
@@ -339,16 +337,16 @@ describe('the room', () => {
       if (stream === undefined) continue;
       [
         () => stream.event(large(random(4_000))),
-        () => !stream.finished && stream.leave(),
-        () => !stream.finished && stream.return(),
+        () => !stream.finished && stream.disconnect(),
+        () => !stream.finished && stream.attached(),
         () => stream.finish(),
       ][random(4)]?.();
-      expect(room.bytes).toBeLessThanOrEqual(60_000);
+      expect(budget.bytes).toBeLessThanOrEqual(60_000);
       if (random(50) === 0) vi.advanceTimersByTime(KEEP_MS / 2);
     }
     for (const session of sessions) session.close();
-    expect(room.bytes).toBe(0);
+    expect(budget.bytes).toBe(0);
     vi.advanceTimersByTime(10 * KEEP_MS);
-    expect(room.bytes).toBe(0);
+    expect(budget.bytes).toBe(0);
   });
 });

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import type { Ticker, Ticking } from '../exchange/ticker.js';
+import { NOWHERE } from '../exchange/unordered-set.js';
+
+/** How long the events of a stream that has no reader are kept. */
+const KEEP_MS = 60_000;
+/** Largest part of the budget that one session may use. */
+const SESSION_SHARE = 1 / 8;
+
+export interface ReplayBudgetOptions {
+  /** For the recorded events of all clients. */
+  readonly maxBytes: number;
+  readonly ticker: Ticker;
+  readonly keepMs?: number | undefined;
+}
+
+/** A recorded stream that has no reader and is forgotten after a while. */
+export interface Expiring {
+  /** When it is forgotten, on the monotonic clock; infinite while it has a reader. */
+  forgetAt: number;
+  /** The client was told to reconnect for the rest of a response. */
+  readonly awaited: boolean;
+  forget(): void;
+}
+
+/** The memory that all sessions share for events that their clients may have missed. */
+export class ReplayBudget implements Ticking {
+  place = NOWHERE;
+  /** Limits of one session. */
+  readonly sessionBytes: number;
+  readonly sessionEvents = 10_000;
+  readonly #maxBytes: number;
+  readonly #ticker: Ticker;
+  readonly #keepMs: number;
+  /** Distinguishes stream keys of this process from those of others. */
+  readonly #prefix = randomBytes(4).toString('hex');
+  /** The one to be forgotten next comes first. */
+  readonly #expiring = new Set<Expiring>();
+  #bytes = 0;
+  #streams = 0;
+  #closing = false;
+  #onSettled: (() => void) | undefined;
+
+  constructor({ maxBytes, ticker, keepMs = KEEP_MS }: ReplayBudgetOptions) {
+    this.#maxBytes = maxBytes;
+    this.sessionBytes = maxBytes * SESSION_SHARE;
+    this.#ticker = ticker;
+    this.#keepMs = keepMs;
+  }
+
+  /** No stream is to be detached any more. */
+  get closing(): boolean {
+    return this.#closing;
+  }
+
+  /** Bytes in use. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  newKey(): string {
+    return `${this.#prefix}${(this.#streams++).toString(36)}`;
+  }
+
+  /** Reserves bytes, evicting the streams that have been without a reader for longest; false if that is not enough. */
+  reserve(bytes: number): boolean {
+    while (this.#bytes + bytes > this.#maxBytes) {
+      const [oldest] = this.#expiring;
+      if (oldest === undefined) return false;
+      oldest.forget();
+    }
+    this.#bytes += bytes;
+    return true;
+  }
+
+  release(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+
+  /** The stream has no reader from now on. */
+  startExpiry(stream: Expiring): void {
+    stream.forgetAt = performance.now() + this.#keepMs;
+    this.#expiring.delete(stream);
+    this.#expiring.add(stream);
+    this.#ticker.add(this);
+  }
+
+  stopExpiry(stream: Expiring): void {
+    stream.forgetAt = Number.POSITIVE_INFINITY;
+    this.#expiring.delete(stream);
+  }
+
+  /**
+   * Lets no further stream be detached.
+   * @returns when every detached client has reconnected for its response, or after `limitMs`
+   */
+  async close(limitMs: number): Promise<void> {
+    this.#closing = true;
+    if (!this.#hasAwaited) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, limitMs);
+      this.#onSettled = () => {
+        if (this.#hasAwaited) return;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** A client has reconnected, or is no longer awaited. */
+  settled(): void {
+    this.#onSettled?.();
+  }
+
+  get #hasAwaited(): boolean {
+    for (const { awaited } of this.#expiring) if (awaited) return true;
+    return false;
+  }
+
+  tick(now: number): void {
+    for (const stream of this.#expiring) {
+      if (stream.forgetAt > now) return;
+      stream.forget();
+    }
+    this.#ticker.remove(this);
+  }
+}
