@@ -61,7 +61,7 @@ describe('a server on HTTP+SSE is found', () => {
       if (request.method === 'POST' && request.url === '/sse') {
         request.resume();
         refusals[name]?.(response);
-      } else relay(request, response, inner.origin);
+      } else void relay(request, response, inner.origin);
     });
     opened.push({ close: () => front.stop() });
     const gateway = await gatewayTo(`${front.origin}/sse`);

@@ -1,18 +1,8 @@
 import type { Loose } from '../net.js';
 import { SCHEMAS, TEXT } from './fixture.js';
-import type { FixtureTool, ToolContext } from './tools.js';
+import type { Ask, FixtureTool, Round, ToolContext } from './fixture-tool.js';
 
-/** A server request to the client, in the words of both eras. */
-export interface Ask {
-  readonly method: 'elicitation/create' | 'sampling/createMessage' | 'roots/list';
-  readonly params?: Loose;
-}
-
-/** JoinedServerRequests that are put to the client at once, by key. */
-export type Round = Readonly<Record<string, Ask>>;
-
-/** The answers to a round by key, `{ error: { code, message } }` for a refused one; or what to return for now. */
-export type Asked = { readonly answers: Record<string, Loose> } | { readonly result: Loose };
+export type { Ask, Round } from './fixture-tool.js';
 
 export const form = (message: string, property = 'value'): Ask => ({
   method: 'elicitation/create',

@@ -16,7 +16,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { Loose } from '../net.js';
-import { type Ask, GUEST_BOOK_URI, nameOf } from './asking.js';
+import { GUEST_BOOK_URI, nameOf } from './asking.js';
 import {
   completeName,
   completeNote,
@@ -28,8 +28,9 @@ import {
   RESOURCES_PER_PAGE,
   readResource,
 } from './fixture.js';
+import type { Ask, FixtureState, ToolContext } from './fixture-tool.js';
 import { hostPeer, type Peer, type Run } from './peer.js';
-import { type FixtureState, runTool, type ToolContext, toolsOf } from './tools.js';
+import { runTool, toolsOf } from './tools.js';
 
 export interface V1Options {
   /** `stateless`: a fresh server for every request and no session id. Default: stateful. */

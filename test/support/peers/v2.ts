@@ -14,7 +14,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { Loose } from '../net.js';
-import { GUEST_BOOK_URI, nameOf, type Round } from './asking.js';
+import { GUEST_BOOK_URI, nameOf } from './asking.js';
 import {
   completeName,
   completeNote,
@@ -26,8 +26,9 @@ import {
   RESOURCES_PER_PAGE,
   readResource,
 } from './fixture.js';
+import type { FixtureState, Round, ToolContext } from './fixture-tool.js';
 import { hostPeer, type Peer } from './peer.js';
-import { type FixtureState, runTool, type ToolContext, toolsOf } from './tools.js';
+import { runTool, toolsOf } from './tools.js';
 
 export interface V2Options {
   /** `stateless` (the SDK's default) and `sessions` serve both eras; `reject` is modern only. */

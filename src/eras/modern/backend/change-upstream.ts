@@ -125,7 +125,7 @@ class ListenStream implements RpcListener {
         clearTimeout(timer);
         resolve(honoured);
       };
-      this.#rpc.reply.then((reply) => {
+      void this.#rpc.reply.then((reply) => {
         clearTimeout(timer);
         const closed = this.ended;
         this.ended = true;

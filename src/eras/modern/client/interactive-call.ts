@@ -170,7 +170,7 @@ export class InteractiveCall implements Channel, Parkable {
       return;
     }
     this.#trying = true;
-    trying
+    void trying
       .then(
         () => undefined,
         // Whatever else the backend has to say of a try, the answers themselves may still find their way.

@@ -72,7 +72,7 @@ export class TaskBoard implements Ticking {
 
   /** Looks for tasks whose time is over. */
   tick(now: number): void {
-    for (const [number, task] of this.#tasks) if (now >= task.expiresAt) this.#drop(number, task);
+    for (const [number, task] of this.#tasks) if (now >= task.expiresAt) void this.#drop(number, task);
     if (this.#tasks.size === 0) this.#options.ticker.remove(this);
   }
 
@@ -134,7 +134,7 @@ export class TaskBoard implements Ticking {
   #makeRoom(principal: Principal | undefined): void {
     for (const [number, task] of this.#tasks) {
       if (!task.told || (principal !== undefined && task.caller.principal !== principal)) continue;
-      this.#drop(number, task);
+      void this.#drop(number, task);
       return;
     }
   }
@@ -148,11 +148,12 @@ export class TaskBoard implements Ticking {
         if (bytes <= MAX_BYTES) return;
         if (task.size === 0 || task.told !== told) continue;
         bytes -= task.size;
-        this.#drop(number, task);
+        void this.#drop(number, task);
       }
     }
   }
 
+  /** Forgets a task; resolves when its backend has been notified, and never rejects. */
   #drop(number: string, task: KeptTask): Promise<void> {
     if (!this.#tasks.delete(number)) return Promise.resolve();
     this.#quota.give(task.caller.principal);
