@@ -13,7 +13,7 @@ import {
   stringOf,
   textOf,
 } from '../../../jsonrpc/index.js';
-import { neutralResult } from '../wire/results.js';
+import { decodeResult } from '../wire/results.js';
 import { type ToolMap, toolTraits } from '../wire/tool-traits.js';
 
 export function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {
@@ -36,7 +36,7 @@ export function resultOutcome(
   const type = getMember(bytes, result, 'resultType');
   if (!sameEra) {
     if (type !== undefined && stringOf(bytes, type) !== 'complete') throw unexpectedType(textOf(bytes, type));
-    neutralResult(bytes, result, edits);
+    decodeResult(bytes, result, edits);
     if (request.method === 'tools/list') dropInvalidTools(bytes, result, edits);
   }
   return {

@@ -2,13 +2,8 @@ import { abortable, pause } from '../../../exchange/abortable.js';
 import { Backoff } from '../../../exchange/backoff.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type Edits, getMember, type ResultFrame, Rope, textOf } from '../../../jsonrpc/index.js';
-import {
-  askInput,
-  InputFailed,
-  type InputRequest,
-  type InputResponse,
-  readInputRequests,
-} from '../wire/input-requests.js';
+import { InputFailed, type InputRequest, readInputRequests } from '../wire/input-requests.js';
+import { askInput, type InputResponse } from './ask-input.js';
 
 /** Before a round without server requests (as the official clients pace it). */
 const EMPTY_ROUND = { firstMs: 250, longestMs: 5_000 };

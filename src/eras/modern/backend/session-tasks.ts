@@ -5,7 +5,7 @@ import { type Outcome, ownError, ownResult, type ResultOutcome } from '../../../
 import { isFinal, readTask, type TaskState, taskNotFound } from '../../../exchange/tasks.js';
 import type { Caller } from '../../../exchange/types.js';
 import { getMember, type ResultFrame, type Rope, scanJson, stringOf } from '../../../jsonrpc/index.js';
-import { neutralResult } from '../wire/results.js';
+import { decodeResult } from '../wire/results.js';
 import { KeptResults, type ResultPlace } from './kept-results.js';
 import { subscriptionFailure } from './refusals.js';
 import type { ModernRequests } from './requests.js';
@@ -182,7 +182,7 @@ export class SessionTasks {
 
   #taskOutcome(bytes: Buffer, node: ResultFrame['result'], name: string): ResultOutcome {
     const outcome = ownResult(bytes, node);
-    neutralResult(bytes, node, outcome.edits);
+    decodeResult(bytes, node, outcome.edits);
     // Here it is a member of the task, and not of what may be kept.
     outcome.edits.delete('ttlMs');
     outcome.edits.set('taskId', JSON.stringify(name));

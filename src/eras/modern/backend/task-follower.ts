@@ -4,7 +4,8 @@ import type { Exchange } from '../../../exchange/exchange.js';
 import { isFinal, readTask, type TaskState } from '../../../exchange/tasks.js';
 import type { Channel } from '../../../exchange/types.js';
 import { getMember, type ResultFrame, Rope } from '../../../jsonrpc/index.js';
-import { askInput, InputFailed, type InputRequest, readInputRequests } from '../wire/input-requests.js';
+import { InputFailed, type InputRequest, readInputRequests } from '../wire/input-requests.js';
+import { askInput } from './ask-input.js';
 
 const USUAL_POLL_MS = 1_000;
 const SHORTEST_POLL_MS = 50;

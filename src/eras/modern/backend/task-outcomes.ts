@@ -13,7 +13,7 @@ import {
   textOf,
   writeObject,
 } from '../../../jsonrpc/index.js';
-import { neutralResult } from '../wire/results.js';
+import { decodeResult } from '../wire/results.js';
 
 /** How often a client may look at a task that is done: it need not wait. */
 const DONE_POLL_MS = 100;
@@ -71,7 +71,7 @@ export function callOutcome(
   if (node?.kind !== 'object') return undefined;
   if (status !== 'completed') return errorOf(bytes, node);
   const outcome = ownResult(bytes, node);
-  neutralResult(bytes, node, outcome.edits);
+  decodeResult(bytes, node, outcome.edits);
   return outcome;
 }
 

@@ -13,7 +13,7 @@ import {
   stringOf,
   textOf,
 } from '../../../jsonrpc/index.js';
-import { headerSays } from '../wire/header-values.js';
+import { isHeaderOf } from '../wire/header-values.js';
 import {
   ENVELOPE_KEYS,
   META,
@@ -168,7 +168,7 @@ function incomplete(missing: readonly string[]): Refusal {
 function checkNames(frame: RequestFrame, headers: McpHeaders): string | undefined | Refusal {
   const { bytes, params, method } = frame;
   if (headers.method === undefined) return mismatch('Mcp-Method is missing');
-  if (!headerSays(headers.method, method)) {
+  if (!isHeaderOf(headers.method, method)) {
     return mismatch(`Mcp-Method is ${quote(headers.method)}, but the body says ${quote(method)}`);
   }
   const key = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
@@ -176,7 +176,7 @@ function checkNames(frame: RequestFrame, headers: McpHeaders): string | undefine
   const name = params === undefined ? undefined : stringOf(bytes, getMember(bytes, params, key));
   if (name === undefined) return refuse(CODE.invalidParams, `params.${key} must be a string`);
   if (headers.name === undefined) return mismatch('Mcp-Name is missing');
-  if (!headerSays(headers.name, name)) {
+  if (!isHeaderOf(headers.name, name)) {
     return mismatch(`Mcp-Name is ${quote(headers.name)}, but the body says ${quote(name)}`);
   }
   return name;

@@ -3,7 +3,8 @@ import { type Outcome, ownResult, type ResultOutcome } from '../../../exchange/o
 import type { BackendTask, KeptHandle, TaskPlace } from '../../../exchange/tasks.js';
 import type { Answer, Caller, ServerMessage, ServerRequest } from '../../../exchange/types.js';
 import { type JsonNode, Rope, scanJson, writeObject } from '../../../jsonrpc/index.js';
-import { encodeError, encodeResult } from '../wire/results.js';
+import { encodeError } from '../wire/errors.js';
+import { encodeResult } from '../wire/results.js';
 import { lackingCapabilities, serverRequestKind } from '../wire/server-requests.js';
 import { OpenServerRequests } from './open-server-requests.js';
 
@@ -155,7 +156,7 @@ export class KeptTask implements TaskPlace {
       edits.set('status', '"completed"');
       edits.set('result', inlineResult(outcome));
     } else if (outcome?.type === 'error') {
-      const { code, data } = encodeError(outcome, undefined, true);
+      const { code, data } = encodeError(outcome, { uri: undefined, knownMethod: true });
       const error = new Rope().push(`{"code":${code},"message":`).pushString(outcome.message);
       if (data !== undefined) error.push(',"data":').push(data);
       edits.set('status', '"failed"');

@@ -3,7 +3,8 @@ import type { HttpCall } from '../../../downstream/http-call.js';
 import type { ResultOutcome } from '../../../exchange/outcome.js';
 import type { Principal } from '../../../exchange/types.js';
 import { elementsOf, getMember, type JsonNode, type RequestFrame, stringOf } from '../../../jsonrpc/index.js';
-import { mentionsAnnotation, type ParamHeader, paramHeaderProblem } from '../wire/param-headers.js';
+import { mentionsAnnotation, type ParamHeader } from '../wire/header-annotations.js';
+import { paramHeaderProblem } from '../wire/param-headers.js';
 import { toolTraits } from '../wire/tool-traits.js';
 
 const MAX_LISTS = 1_000;

@@ -10,8 +10,9 @@ import {
 import { MAY_ASK } from '../../../exchange/server-requests.js';
 import { declaresTasks } from '../../../exchange/tasks.js';
 import { errorObjectRope, errorRope, Rope, resultRope, writeObject } from '../../../jsonrpc/index.js';
+import { encodeError } from '../wire/errors.js';
 import { MODERN_CODE } from '../wire/names.js';
-import { checkResult, encodeError, encodeResult } from '../wire/results.js';
+import { encodeResult, normalizeResult } from '../wire/results.js';
 import { takesMode, urlElicitations } from '../wire/server-requests.js';
 import type { Waiter } from './interactive-call.js';
 
@@ -64,7 +65,7 @@ function writeError({ response, id }: Waiter, exchange: Exchange, outcome: Error
   const { method, name } = exchange.request;
   const { headers, form } = outcome;
   const uri = method === 'resources/read' ? name : undefined;
-  const { status, code, data } = encodeError(outcome, uri, CORE_METHODS.has(method));
+  const { status, code, data } = encodeError(outcome, { uri, knownMethod: CORE_METHODS.has(method) });
   const later = method === DISCOVER && form !== 'modern' && NOT_NOW.has(status);
   response.end(
     later ? 503 : status,
@@ -108,7 +109,8 @@ function writeKept({ response, id }: Waiter, exchange: Exchange, outcome: Result
   const text = kept.text(scope, () => {
     const own = { ...outcome, edits: new Map(outcome.edits) };
     if (own.form === 'neutral') encodeResult(exchange.request.method, own, { ttlMs: 0, scope });
-    else checkResult(exchange.request.method, own, false, scope === 'private');
+    else
+      normalizeResult(exchange.request.method, own, { takesTasks: false, forcePrivate: scope === 'private' });
     own.edits.set('ttlMs', undefined);
     const result = new Rope();
     writeObject(result, own.bytes, own.node, own.edits);
@@ -123,7 +125,7 @@ function writeResult({ response, id }: Waiter, exchange: Exchange, outcome: Resu
   const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
   if (outcome.form === 'modern') {
     const takesTasks = declaresTasks(exchange.caller.capabilities);
-    const problem = checkResult(method, outcome, takesTasks, forcePrivate);
+    const problem = normalizeResult(method, outcome, { takesTasks, forcePrivate });
     if (problem !== undefined) {
       response.end(200, errorRope(id, CODE.internal, problem));
       return;

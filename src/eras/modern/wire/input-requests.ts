@@ -1,6 +1,5 @@
-import { CODE, ExchangeError, ServerRequestRefused } from '../../../exchange/errors.js';
+import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import { ownError } from '../../../exchange/outcome.js';
-import type { Answer, Channel } from '../../../exchange/types.js';
 import {
   getMember,
   type JsonNode,
@@ -14,25 +13,15 @@ import {
 } from '../../../jsonrpc/index.js';
 import { serverRequestKind } from './server-requests.js';
 
-/** What becomes of a question that the client answers with an error, which this era has no words for. */
-const INSTEAD_OF_ERROR: Readonly<Record<string, string>> = {
-  'elicitation/create': '{"action":"cancel"}',
-  'roots/list': '{"roots":[]}',
-};
-
-/** A question of a modern server, as a request to a client that is asked while its own request lasts. */
+/** An entry of `inputRequests`, as a server request that can be sent to a client. */
 export interface InputRequest {
   readonly key: string;
   readonly frame: RequestFrame;
   readonly url: string | undefined;
 }
 
-/** An answer that a server can be given: the era has no errors among them. */
-export type InputResponse = Extract<Answer, { readonly result: Buffer }>;
-
-/** The questions of a server could not be carried to the client and back; the message tells why. */
+/** The input requests of a server are invalid, or cannot be answered; the message says why. */
 export class InputFailed extends Error {
-  /** The outcome for a request that has no better place for it. */
   toExchangeError(): ExchangeError {
     return new ExchangeError(
       ownError({ code: CODE.internal, message: `Cannot request input: ${this.message}` }),
@@ -41,9 +30,9 @@ export class InputFailed extends Error {
 }
 
 /**
- * The entries of `inputRequests` (basic/patterns/mrtr).
- * @param nextId makes ids, unique among all that the gateway asks
- * @throws InputFailed for what are none
+ * Reads the entries of `inputRequests` (basic/patterns/mrtr).
+ * @param nextId makes ids that no other request of the gateway to a client has
+ * @throws InputFailed for invalid entries
  */
 export function readInputRequests(
   bytes: Buffer,
@@ -69,28 +58,4 @@ export function readInputRequests(
       url: params === undefined ? undefined : stringOf(bytes, getMember(bytes, params, 'url')),
     };
   });
-}
-
-/**
- * Puts a question to a client.
- * @throws InputFailed when it cannot be asked, or gives an answer that the server cannot be given
- */
-export async function askInput(asker: Pick<Channel, 'ask'>, { frame }: InputRequest): Promise<InputResponse> {
-  const { id, method, bytes, params } = frame;
-  try {
-    const answer = await asker.ask({ id, method, bytes, params });
-    if ('result' in answer) return answer;
-    const instead = INSTEAD_OF_ERROR[method];
-    if (instead === undefined)
-      throw new InputFailed(`the client answered ${method} with an error: ${messageOf(answer.error)}`);
-    return { result: Buffer.from(instead) };
-  } catch (error) {
-    if (!(error instanceof ServerRequestRefused)) throw error;
-    throw new InputFailed(`${method} could not be asked: ${error.message}`);
-  }
-}
-
-function messageOf(error: Buffer): string {
-  const { message } = JSON.parse(error.toString()) as { message?: unknown };
-  return typeof message === 'string' ? message : 'no message';
 }

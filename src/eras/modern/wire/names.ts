@@ -12,7 +12,7 @@ export const META = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const;
 
-/** Members of `_meta` that tell who calls and how; they end at the hop that they were written for. */
+/** Members of `_meta` that describe the sender of a request; they are not passed on to a backend of another era. */
 export const ENVELOPE_KEYS: readonly string[] = [
   META.protocolVersion,
   META.clientInfo,
@@ -26,10 +26,10 @@ export const MODERN_CODE = {
   unsupportedVersion: -32022,
 } as const;
 
-/** The codes from which on, downwards to -32099, the revision gives meaning to (basic, "Error Codes"). */
+/** Codes that the revision reserves (basic, "Error Codes"). */
 export const RESERVED_CODES = { from: -32099, to: -32020 } as const;
 
-/** Requests of earlier revisions that this one removed: to it they are unknown methods. */
+/** Requests of earlier revisions that this one removed; they are unknown methods. */
 export const REMOVED_METHODS: ReadonlySet<string> = new Set([
   'initialize',
   'ping',
@@ -40,7 +40,7 @@ export const REMOVED_METHODS: ReadonlySet<string> = new Set([
   'tasks/result',
 ]);
 
-/** Methods whose requests name what they are about in the `Mcp-Name` header, and where the name stands. */
+/** The member of the params that the `Mcp-Name` header repeats, by method. */
 export const NAMED_BY: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
   'tools/call': 'name',
   'prompts/get': 'name',

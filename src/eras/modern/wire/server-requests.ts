@@ -4,15 +4,15 @@ import { getMember, type JsonNode, Rope, scanJson, stringOf, writeObject } from 
 
 type Declared = Readonly<Record<string, unknown>>;
 
-/** A server request that may be put to a client as an input request (basic/patterns/mrtr, "InputRequests"). */
+/** A method of server requests that may be an input request (basic/patterns/mrtr, "InputRequests"). */
 interface ServerRequestKind {
-  /** Prefix of its keys. */
+  /** Prefix of the keys in `inputRequests`. */
   readonly name: string;
-  /** @returns the capabilities that the client lacks for it; undefined when it can be asked */
+  /** @returns the capabilities that the client lacks for the request; undefined if it lacks none */
   lacks(declared: Declared, bytes: Buffer, params: JsonNode | undefined): Declared | undefined;
-  /** Params that belong to the legacy wire alone. */
+  /** Params that only the legacy era has. */
   readonly dropped: readonly string[];
-  /** Answer for a client that gives none, as the result's JSON text; undefined where only an error says so. */
+  /** Result for a server whose request is not answered, as JSON text; undefined where there is only an error for it. */
   readonly refusal: string | undefined;
 }
 
@@ -48,33 +48,33 @@ const KINDS: Readonly<Record<string, ServerRequestKind>> = {
   },
 };
 
-/** A client that declares elicitation without a mode takes forms (client/elicitation, "Capabilities"). */
+/** Whether a client accepts a mode; elicitation declared without a mode means forms (client/elicitation, "Capabilities"). */
 export function takesMode(elicitation: unknown, mode: 'form' | 'url'): boolean {
   if (!isRecord(elicitation)) return false;
   return isRecord(elicitation[mode]) || (mode === 'form' && !isRecord(elicitation['url']));
 }
 
+/** The kind of a server request; undefined for a method that no client can be asked. */
 export function serverRequestKind(method: string): string | undefined {
   return Object.hasOwn(KINDS, method) ? KINDS[method]?.name : undefined;
 }
 
-/** The capabilities that a client lacks for a question; undefined when it can be asked. */
-export function lackingCapabilities(question: ServerRequest, declared: Declared): Declared | undefined {
-  return KINDS[question.method]?.lacks(declared, question.bytes, question.params);
+/** The capabilities that a client lacks for a server request; undefined if it lacks none. */
+export function lackingCapabilities(request: ServerRequest, declared: Declared): Declared | undefined {
+  return KINDS[request.method]?.lacks(declared, request.bytes, request.params);
 }
 
-/** What the server is told when nobody answers in time; undefined where only an error says so. */
+/** The answer for a server whose request timed out; undefined where there is only an error for it. */
 export function refusalOf(method: string): Answer | undefined {
   const text = KINDS[method]?.refusal;
   return text === undefined ? undefined : { result: Buffer.from(text) };
 }
 
-/** `_meta` members that bind a request to the server's own session. */
+/** Members of `_meta` that refer to the server's own session. */
 const DROPPED_META = ['progressToken', 'io.modelcontextprotocol/related-task'] as const;
 
-/** The entry of `inputRequests` for a question. */
-export function inputRequest(question: ServerRequest): Rope {
-  const { method, bytes, params } = question;
+/** The entry of `inputRequests` for a server request. */
+export function inputRequest({ method, bytes, params }: ServerRequest): Rope {
   const out = new Rope().push(`{"method":${JSON.stringify(method)}`);
   if (params !== undefined) {
     const edits = new Map<string, Rope | undefined>(KINDS[method]?.dropped.map((key) => [key, undefined]));
@@ -94,14 +94,14 @@ function isEmptyObject(rope: Rope): boolean {
   return /^\{\s*\}$/.test(rope.toBuffer().toString('latin1'));
 }
 
-/** The client's answer as the server gets it: the result without the members that only this era has. */
+/** The client's answer for the server: its result without the members that only this era has. */
 export function answerOf(bytes: Buffer, response: JsonNode): Answer {
   const out = new Rope();
   writeObject(out, bytes, response, new Map([['resultType', undefined]]));
   return { result: out.toBuffer() };
 }
 
-/** An input request for each elicitation of a legacy -32042 error; undefined when the error names none. */
+/** The input requests for the elicitations of a legacy -32042 error; undefined if it has none. */
 export function urlElicitations(data: string): Rope[] | undefined {
   const bytes = Buffer.from(data);
   const list = getMember(bytes, scanJson(bytes, 1), 'elicitations');

@@ -1,7 +1,7 @@
 import { getMember, type JsonNode, stringOf } from '../../../jsonrpc/index.js';
-import { InvalidAnnotation, type ParamHeader, paramHeadersOf } from './param-headers.js';
+import { InvalidAnnotation, type ParamHeader, paramHeadersOf } from './header-annotations.js';
 
-/** What a call of a tool needs to know of its definition. */
+/** What calls of a tool depend on in its definition. */
 export interface ToolTraits {
   readonly paramHeaders: readonly ParamHeader[];
   /** Whether the output schema describes an object; undefined where there is none. */
@@ -10,7 +10,7 @@ export interface ToolTraits {
 
 export type ToolMap = ReadonlyMap<string, ToolTraits>;
 
-/** @returns undefined for a tool whose definition must be rejected */
+/** @returns undefined for a tool with invalid header annotations, which must not be offered */
 export function toolTraits(bytes: Buffer, tool: JsonNode): ToolTraits | undefined {
   const output = getMember(bytes, tool, 'outputSchema');
   const type = output === undefined ? undefined : stringOf(bytes, getMember(bytes, output, 'type'));

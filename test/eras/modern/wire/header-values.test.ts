@@ -24,7 +24,7 @@ test.each([
   ['=?base64?=', b64('=?base64?=')],
   ['=?BASE64?YQ==?=', '=?BASE64?YQ==?='],
   ['=?base64?YQ==', '=?base64?YQ=='],
-])('the text %j travels as %j, and is read again', (text, header) => {
+])('the text %j is encoded as %j, and decoded again', (text, header) => {
   expect(encodeHeaderValue(text)).toBe(header);
   expect(decodeHeaderValue(header)).toBe(text);
 });
@@ -40,11 +40,11 @@ test.each([
   ['=?base64?7aCA?=', 'a surrogate'],
   ['é', 'raw Latin-1'],
   ['\u00c3\u00a9', 'raw UTF-8'],
-])('the header %j has %s, and means nothing', (header) => {
+])('the header %j has %s, and is not decoded', (header) => {
   expect(decodeHeaderValue(header)).toBeUndefined();
 });
 
-test('every text comes back, from a header that any HTTP stack can carry', () => {
+test('every text is encoded to a valid HTTP header, and decoded again', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const header = encodeHeaderValue(text);

@@ -30,7 +30,7 @@ test.each([
   ['', undefined],
   ['constructor', undefined],
   ['__proto__', undefined],
-])('%s is a question of the kind %s', (method, kind) => {
+])('%s is a server request of the kind %s', (method, kind) => {
   expect(serverRequestKind(method)).toBe(kind);
 });
 
@@ -45,8 +45,8 @@ test.each<[unknown, boolean, boolean]>([
   [null, false, false],
   [true, false, false],
   [[], false, false],
-])('a client that declares the elicitation %j takes forms: %s, pages: %s', (declared, forms, pages) => {
-  expect([takesMode(declared, 'form'), takesMode(declared, 'url')]).toEqual([forms, pages]);
+])('a client that declares the elicitation %j accepts forms: %s, URLs: %s', (declared, forms, urls) => {
+  expect([takesMode(declared, 'form'), takesMode(declared, 'url')]).toEqual([forms, urls]);
 });
 
 test.each<[string, string | undefined, object, object | undefined]>([
@@ -109,7 +109,7 @@ test.each([
   ['elicitation/create', '{"action":"cancel"}'],
   ['sampling/createMessage', undefined],
   ['roots/list', undefined],
-])('when nobody answers %s, the server gets %s', (method, text) => {
+])('for %s without an answer, the server gets %s', (method, text) => {
   const refusal = refusalOf(method);
   expect(refusal === undefined ? undefined : 'result' in refusal && refusal.result.toString()).toBe(text);
 });
@@ -119,7 +119,7 @@ test.each([
   ['{"resultType":"complete","action":"decline"}', '{"action":"decline"}'],
   ['{"role":"assistant","_meta":{"a":1},"resultType":"complete"}', '{"role":"assistant","_meta":{"a":1}}'],
   ['{}', undefined],
-])('the answer %s reaches the server as it is, or as %s', (text, expected) => {
+])('the answer %s is sent to the server unchanged, or as %s', (text, expected) => {
   const { bytes, node } = scanned(text);
   const answer = answerOf(bytes, node);
   expect('result' in answer && answer.result.toString()).toBe(expected ?? text);
@@ -144,7 +144,7 @@ test.each<[unknown, unknown]>([
   [[], undefined],
   ['text', undefined],
   [null, undefined],
-])('an error with the data %j asks for the pages %j', (data, expected) => {
+])('an error with the data %j has the input requests %j', (data, expected) => {
   const requests = urlElicitations(JSON.stringify(data));
   expect(requests?.map((request) => JSON.parse(request.toBuffer().toString()))).toEqual(expected);
 });
