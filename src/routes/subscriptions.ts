@@ -2,10 +2,10 @@ import type { Exchange } from '../exchange/exchange.js';
 import type { Principal } from '../exchange/types.js';
 
 /**
- * The open subscriptions of a route, up to a limit. Where it is reached, whoever has most makes way for those who have
- * fewer, so that nobody can keep all others out by opening many.
+ * The open subscriptions of a route, up to a limit. At the limit the principal with the most loses its oldest one to a
+ * principal with fewer, so that none can keep all others out by opening many.
  */
-export class Listeners {
+export class Subscriptions {
   readonly #max: number;
   /** Of each principal, the oldest first. */
   readonly #open = new Map<Principal, Set<Exchange>>();
@@ -15,14 +15,10 @@ export class Listeners {
     this.#max = max;
   }
 
-  get size(): number {
-    return this.#count;
-  }
-
   /** @returns false where there is no room */
   admit(exchange: Exchange): boolean {
     const { principal } = exchange.caller;
-    if (this.#count >= this.#max && !this.#makeRoom(this.#open.get(principal)?.size ?? 0)) return false;
+    if (this.#count >= this.#max && !this.#evictFor(this.#open.get(principal)?.size ?? 0)) return false;
     const own = this.#open.get(principal);
     if (own === undefined) this.#open.set(principal, new Set([exchange]));
     else own.add(exchange);
@@ -30,7 +26,7 @@ export class Listeners {
     return true;
   }
 
-  /** A subscription is over; the end of one that is not open is none. */
+  /** A subscription is over. Does nothing for one that is not open any more. */
   release(exchange: Exchange): void {
     const { principal } = exchange.caller;
     const own = this.#open.get(principal);
@@ -39,8 +35,8 @@ export class Listeners {
     this.#count--;
   }
 
-  /** @param owned how many the newcomer has already */
-  #makeRoom(owned: number): boolean {
+  /** @param owned subscriptions of the principal that wants another */
+  #evictFor(owned: number): boolean {
     let most: ReadonlySet<Exchange> = new Set();
     for (const others of this.#open.values()) if (others.size > most.size) most = others;
     const [oldest] = most;

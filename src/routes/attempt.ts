@@ -1,0 +1,63 @@
+import { ExchangeError } from '../exchange/errors.js';
+import type { ExchangeRequest } from '../exchange/exchange.js';
+import type { CallRouting, Outbound } from '../exchange/outbound.js';
+import { OtherSide, WrongEra } from '../exchange/side-errors.js';
+import type { Caller } from '../exchange/types.js';
+import type { EraChoice } from './era-choice.js';
+
+/** What a side is chosen for: a request of a caller, or something else that it needs. */
+export interface Purpose {
+  readonly caller: Caller;
+  readonly request?: ExchangeRequest;
+}
+
+/**
+ * Works on the side that suits the backend; once more on another one if the first proves wrong.
+ * @throws ExchangeError, WrongEra where there is no other side to try
+ */
+export async function attempt<T>(
+  choice: EraChoice,
+  purpose: Purpose,
+  work: (side: Outbound, routing?: CallRouting) => Promise<T>,
+): Promise<T> {
+  const { doubts } = choice;
+  const chosen = choice.outboundFor(purpose.caller, purpose.request);
+  const side = chosen instanceof Promise ? await chosen : chosen;
+  try {
+    return await work(side);
+  } catch (error) {
+    const other = await sideAfter(error, side, doubts, choice, purpose);
+    return await work(other, { viaOtherEra: error instanceof OtherSide });
+  }
+}
+
+/**
+ * The side to try after a refusal.
+ * @param doubts of the time when the refusing side was chosen
+ * @throws what the refusal means where there is no other side to try
+ */
+async function sideAfter(
+  error: unknown,
+  tried: Outbound,
+  doubts: number,
+  choice: EraChoice,
+  { caller, request }: Purpose,
+): Promise<Outbound> {
+  if (error instanceof OtherSide) {
+    const other = choice.otherThan(tried);
+    if (other === undefined) throw new ExchangeError(error.otherwise);
+    return other;
+  }
+  if (!(error instanceof WrongEra)) throw error;
+  const meant = error.otherwise === undefined ? error : new ExchangeError(error.otherwise);
+  if (!choice.contradicted(tried.era, doubts, error.proof ? error.message : undefined)) throw meant;
+  let other: Outbound;
+  try {
+    other = await choice.outboundFor(caller, request);
+  } catch (failure) {
+    throw error.otherwise === undefined ? failure : meant;
+  }
+  // The verdict was right, so the refusal is about something else and would only be repeated.
+  if (other === tried) throw meant;
+  return other;
+}

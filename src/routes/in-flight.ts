@@ -1,0 +1,88 @@
+import { type ExchangeError, overloaded } from '../exchange/errors.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { Ticker, Ticking } from '../exchange/ticker.js';
+import { NOWHERE, UnorderedSet } from '../exchange/unordered-set.js';
+import { Subscriptions } from './subscriptions.js';
+
+export interface InFlightLimits {
+  /** Longest time for one exchange, in milliseconds. */
+  readonly totalMs: number;
+  /** Exchanges in flight at a time. */
+  readonly maxExchanges: number;
+  /** Open `subscriptions/listen` streams at a time. */
+  readonly maxListeners: number;
+}
+
+/** Why exchanges are cancelled when the gateway ends. */
+export const SHUTDOWN = 'the gateway is shutting down';
+
+/** Streams that stay open until the client or the gateway ends them. */
+const LASTING: ReadonlySet<string> = new Set(['subscriptions/listen']);
+
+/** The exchanges in flight on a route: how many there may be, how long they may take, and how they end. */
+export class InFlight implements Ticking {
+  place = NOWHERE;
+  readonly #limits: InFlightLimits;
+  readonly #ticker: Ticker;
+  readonly #exchanges = new UnorderedSet<Exchange>();
+  readonly #subscriptions: Subscriptions;
+  #onIdle: (() => void) | undefined;
+  #draining = false;
+
+  constructor(limits: InFlightLimits, ticker: Ticker) {
+    this.#limits = limits;
+    this.#ticker = ticker;
+    this.#subscriptions = new Subscriptions(limits.maxListeners);
+  }
+
+  /** Admits an exchange; its time begins. Returns the refusal at a limit. */
+  admit(exchange: Exchange): ExchangeError | undefined {
+    const { totalMs, maxExchanges, maxListeners } = this.#limits;
+    if (this.#exchanges.size >= maxExchanges)
+      return overloaded(`limit of ${maxExchanges} requests in flight reached`);
+    const lasts = LASTING.has(exchange.request.method);
+    if (lasts && !this.#subscriptions.admit(exchange))
+      return overloaded(`limit of ${maxListeners} open subscriptions reached`);
+    this.#exchanges.add(exchange);
+    if (!lasts) exchange.limit(totalMs);
+    this.#ticker.add(this);
+    return undefined;
+  }
+
+  /** An admitted exchange is over. */
+  release(exchange: Exchange): void {
+    this.#exchanges.remove(exchange);
+    if (LASTING.has(exchange.request.method)) this.#subscriptions.release(exchange);
+    if (this.#exchanges.size === 0) this.#onIdle?.();
+  }
+
+  /** Cancels what is over its time. */
+  tick(now: number): void {
+    if (this.#exchanges.size === 0) this.#ticker.remove(this);
+    else this.#exchanges.each((exchange) => exchange.tick(now));
+    if (this.#draining) this.#cancelWaiting();
+  }
+
+  /** Resolves when no exchange is in flight but those that last, or after `limitMs`; then cancels what is left. */
+  async drain(limitMs: number): Promise<void> {
+    this.#draining = true;
+    this.#cancelWaiting();
+    if (this.#exchanges.size > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, limitMs);
+        this.#onIdle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#exchanges.each((exchange) => exchange.cancel(SHUTDOWN));
+  }
+
+  /** Cancels what waits for events or for a person: neither can be expected to come in time. */
+  #cancelWaiting(): void {
+    this.#exchanges.each((exchange) => {
+      if (LASTING.has(exchange.request.method) || exchange.parked) exchange.cancel(SHUTDOWN);
+    });
+  }
+}
