@@ -31,12 +31,13 @@ import {
 } from '../../../jsonrpc/index.js';
 import type { Inbound } from '../../era.js';
 import { ENVELOPE_KEYS, META, MODERN_VERSION, MODERN_VERSIONS } from '../wire/names.js';
-import { type Envelope, mismatch, type Refusal, readEnvelope } from './envelope.js';
+import { type Envelope, EnvelopeReader } from './envelope.js';
 import { InteractiveCall, type Waiter } from './interactive-call.js';
 import { ListedTools } from './listed-tools.js';
 import { Listening, listenEnd, namesTasks, wantedFilter } from './listen.js';
 import { writeOutcome } from './outcome.js';
 import { ParkedCallStore, type ParkingOptions } from './parked-calls.js';
+import { headerMismatch, type Refusal } from './refusal.js';
 import { requestDigest } from './request-state.js';
 import { TaskBoard, type TaskBoardOptions } from './tasks.js';
 
@@ -59,6 +60,7 @@ type RequestKind = 'new' | 'again' | 'resumes' | 'answered';
 export class ModernInbound implements Inbound {
   readonly #store: ParkedCallStore<InteractiveCall>;
   readonly #tasks: TaskBoard;
+  readonly #envelopes = new EnvelopeReader();
   readonly #listed = new ListedTools();
 
   constructor(parking: ParkingOptions, tasks: TaskBoardOptions) {
@@ -109,10 +111,10 @@ export class ModernInbound implements Inbound {
 
   /** What a request says of its sender, checked as far as it can be without the backend. */
   #read(route: RouteService, call: HttpCall, frame: RequestFrame): Envelope | Refusal {
-    const envelope = readEnvelope(frame, call.headers);
+    const envelope = this.#envelopes.read(frame, call.headers);
     if ('code' in envelope) return envelope;
     const problem = this.#listed.problemOf(route.path, call, frame, envelope.name);
-    return problem === undefined ? envelope : mismatch(problem);
+    return problem === undefined ? envelope : headerMismatch(problem);
   }
 
   /** Answers one request; never throws. */
@@ -134,7 +136,7 @@ export class ModernInbound implements Inbound {
     // A list that is served again was read when it came.
     const fresh = exchange.notes.cache === undefined;
     if (fresh && outcome.type === 'result' && frame.method === 'tools/list')
-      this.#listed.note(route.path, call.principal, outcome);
+      this.#listed.learn(route.path, call.principal, outcome);
     if (frame.method === LISTEN && exchange.cancelled !== undefined) {
       // The gateway ends the subscription, and says so in the proper way; a client that has left reads none of it.
       call.response.end(200, listenEnd(frame.id));
@@ -177,7 +179,7 @@ export class ModernInbound implements Inbound {
       }
       return 'answered';
     }
-    if (found?.kind === 'again') {
+    if (found?.kind === 'repeat') {
       const declined = responses === undefined ? undefined : refusedAction(bytes, responses);
       if (declined === undefined) return 'again';
       refuseState(call, frame, `the server needs what was answered with ${declined}`);
@@ -197,7 +199,7 @@ export class ModernInbound implements Inbound {
   readonly #write = (waiter: Waiter, exchange: Exchange, outcome: Outcome): void => {
     const { request, caller } = exchange;
     writeOutcome(waiter, exchange, outcome, () =>
-      this.#store.sealAgain(
+      this.#store.sealRetry(
         caller.principal,
         requestDigest(request.method, request.params.bytes, request.params.node),
         ownerOf(caller.forwarded.authorization),

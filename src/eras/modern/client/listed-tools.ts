@@ -13,29 +13,30 @@ const MAX_TOOLS = 1_000;
 type Annotated = Map<string, readonly ParamHeader[]>;
 
 /**
- * The annotated tools of backends that read no headers, as clients were shown them: their calls are checked here. A list
- * that another process showed is not known, and calls by it are let through.
+ * Header annotations of the tools of legacy backends, from the lists that clients received. Such backends do not read the
+ * headers, so the gateway compares them with the arguments. For a list that another process has sent nothing is known, and
+ * its calls are accepted.
  */
 export class ListedTools {
   readonly #lists = new LRUCache<string, Annotated>({ max: MAX_LISTS });
 
-  /** Reads a page of `tools/list` on its way to a client. */
-  note(route: string, principal: Principal, { bytes, node, form }: ResultOutcome): void {
+  /** Reads a page of `tools/list` that is sent to a client. */
+  learn(route: string, principal: Principal, { bytes, node, form }: ResultOutcome): void {
     const key = `${route} ${principal}`;
     const tools = getMember(bytes, node, 'tools');
     if (form === 'modern' || tools?.kind !== 'array') {
       this.#lists.delete(key);
       return;
     }
-    const known = this.#lists.get(key);
-    if (known === undefined && !mentionsAnnotation(bytes, tools)) return;
-    const annotated: Annotated = known ?? new Map();
-    for (const tool of elementsOf(bytes, tools)) noteTool(annotated, bytes, tool);
+    const list = this.#lists.get(key);
+    if (list === undefined && !mentionsAnnotation(bytes, tools)) return;
+    const annotated: Annotated = list ?? new Map();
+    for (const tool of elementsOf(bytes, tools)) learnTool(annotated, bytes, tool);
     if (annotated.size === 0) this.#lists.delete(key);
     else this.#lists.set(key, annotated);
   }
 
-  /** What the headers of a `tools/call` contradict; undefined if nothing, or if the tool is not known. */
+  /** How the headers of a `tools/call` contradict its arguments; undefined if they do not, or if the tool is not known. */
   problemOf(
     route: string,
     { principal, headers }: HttpCall,
@@ -50,7 +51,7 @@ export class ListedTools {
   }
 }
 
-function noteTool(annotated: Annotated, bytes: Buffer, tool: JsonNode): void {
+function learnTool(annotated: Annotated, bytes: Buffer, tool: JsonNode): void {
   const name = stringOf(bytes, getMember(bytes, tool, 'name'));
   if (name === undefined) return;
   annotated.delete(name);

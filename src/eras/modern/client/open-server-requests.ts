@@ -3,87 +3,88 @@ import type { Answer, ServerMessage, ServerRequest } from '../../../exchange/typ
 import { getMember, type JsonNode, Rope, textOf } from '../../../jsonrpc/index.js';
 import { answerOf, inputRequest } from '../wire/server-requests.js';
 
-/** JoinedServerRequests that one call, or one task, has open at a time. */
-const MAX_QUESTIONS = 100;
+/** Limit of the server requests that one call, or one task, has open. */
+const MAX_OPEN = 100;
 
 interface OpenServerRequest {
-  /** When the client was first told of it, on the monotonic clock. */
-  toldAt: number | undefined;
-  readonly question: ServerRequest;
+  /** When the client first received it, on the monotonic clock. */
+  sentAt: number | undefined;
+  readonly request: ServerRequest;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** The questions of a server that wait for the client to fetch them and to come back with answers. */
+/** Server requests that wait to be sent to the client as `inputRequests`, and for its answers in a later request. */
 export class OpenServerRequests {
-  readonly #questions = new Map<string, OpenServerRequest>();
-  #asked = 0;
+  /** By key in `inputRequests`. */
+  readonly #open = new Map<string, OpenServerRequest>();
+  #count = 0;
 
   get size(): number {
-    return this.#questions.size;
+    return this.#open.size;
   }
 
-  /** Why one more cannot be taken; undefined where it can. */
+  /** The error for a further request at the limit; undefined below it. */
   get full(): ServerRequestRefused | undefined {
-    if (this.size < MAX_QUESTIONS) return undefined;
-    return new ServerRequestRefused(`limit of ${MAX_QUESTIONS} open questions reached`, CODE.internal);
+    if (this.size < MAX_OPEN) return undefined;
+    return new ServerRequestRefused(`limit of ${MAX_OPEN} open questions reached`, CODE.internal);
   }
 
   /**
-   * Takes a question, under a key that no other has for as long as the call lasts.
-   * @param kind what the key begins with
+   * Adds a request under a key that is unique within the call.
+   * @param kind prefix of the key
    */
-  add(kind: string, question: ServerRequest): Promise<Answer> {
+  add(kind: string, request: ServerRequest): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#questions.set(`${kind}-${++this.#asked}`, { toldAt: undefined, question, resolve, reject });
+      this.#open.set(`${kind}-${++this.#count}`, { sentAt: undefined, request, resolve, reject });
     });
   }
 
-  /** Since when the client has known of what it has not answered. */
+  /** When the client received the oldest request that it has not answered, on the monotonic clock; now if it has none. */
   get openSince(): number {
     let since = performance.now();
-    for (const { toldAt = since } of this.#questions.values()) since = Math.min(since, toldAt);
+    for (const { sentAt = since } of this.#open.values()) since = Math.min(since, sentAt);
     return since;
   }
 
-  /** The members of `inputRequests`, in braces, for the client. */
+  /** The value of `inputRequests`. */
   inputRequests(): Rope {
     const out = new Rope().push('{');
     let separator = '';
-    for (const [key, open] of this.#questions) {
-      open.toldAt ??= performance.now();
-      out.push(`${separator}${JSON.stringify(key)}:`).push(inputRequest(open.question));
+    for (const [key, open] of this.#open) {
+      open.sentAt ??= performance.now();
+      out.push(`${separator}${JSON.stringify(key)}:`).push(inputRequest(open.request));
       separator = ',';
     }
     return out.push('}');
   }
 
-  /** Takes the client's answers; those to what is not asked, or not any more, are none. */
+  /** Resolves requests with the client's answers; answers to other keys are ignored. */
   answer(bytes: Buffer, responses: JsonNode): void {
-    for (const [key, { resolve }] of this.#questions) {
+    for (const [key, { resolve }] of this.#open) {
       const response = getMember(bytes, responses, key);
       if (response?.kind !== 'object') continue;
-      this.#questions.delete(key);
+      this.#open.delete(key);
       resolve(answerOf(bytes, response));
     }
   }
 
-  /** The server takes a question back, with a message that names its request. */
+  /** Withdraws the request that a `notifications/cancelled` of the server names. */
   withdraw({ bytes, params }: ServerMessage): void {
     const id = params === undefined ? undefined : getMember(bytes, params, 'requestId');
     if (id === undefined) return;
-    for (const [key, { question, reject }] of this.#questions) {
-      if (question.id !== textOf(bytes, id)) continue;
-      this.#questions.delete(key);
+    for (const [key, { request, reject }] of this.#open) {
+      if (request.id !== textOf(bytes, id)) continue;
+      this.#open.delete(key);
       reject(new ServerRequestWithdrawn());
     }
   }
 
-  /** Ends each question by what `settle` makes of it: an answer, or an error. */
-  settleAll(settle: (question: ServerRequest) => Answer | Error): void {
-    for (const [key, { question, resolve, reject }] of this.#questions) {
-      this.#questions.delete(key);
-      const settled = settle(question);
+  /** Settles each request with what `settle` returns for it: an answer, or an error. */
+  settleAll(settle: (request: ServerRequest) => Answer | Error): void {
+    for (const [key, { request, resolve, reject }] of this.#open) {
+      this.#open.delete(key);
+      const settled = settle(request);
       if (settled instanceof Error) reject(settled);
       else resolve(settled);
     }

@@ -19,7 +19,7 @@ import type { Waiter } from './interactive-call.js';
 const CLOSE_BRACE = 0x7d;
 const DISCOVER = 'server/discover';
 
-/** Requests that the revision knows: an unknown one is the backend's to refuse. */
+/** Methods of the revision; whether others exist is known to the backend only. */
 const CORE_METHODS: ReadonlySet<string> = new Set([
   'tools/list',
   'tools/call',
@@ -32,28 +32,29 @@ const CORE_METHODS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Statuses by which a backend, or the lack of one, puts off `server/discover`. Clients take the answer for what the
- * gateway speaks, and SDK clients read 429 as "the older revisions", so it is told in the one way that says "later".
+ * Statuses of temporary failures, which become 503 for `server/discover`: clients find out the era from the response, and
+ * SDK clients take 429, for example, as proof of an older revision.
  */
-const NOT_NOW: ReadonlySet<number> = new Set([429, 502, 504]);
+const TEMPORARY: ReadonlySet<number> = new Set([429, 502, 504]);
 
-/**
- * Legacy error by which a server asks the client to visit a page first and to come back. Servers of Python's SDK give it
- * to modern requests too.
- */
+/** Legacy error: the user has to open a URL before the call is retried. Servers on Python's SDK also send it to modern requests. */
 const URL_ELICITATION_REQUIRED = -32042;
 
-/** Writes the outcome of an exchange to one of the requests that wait for it. */
+/**
+ * Writes the outcome of an exchange to one of the HTTP requests that wait for it.
+ *
+ * @param sealRetry makes the `requestState` of a retry that repeats the call
+ */
 export function writeOutcome(
   waiter: Waiter,
   exchange: Exchange,
   outcome: Outcome,
-  sealAgain: () => string,
+  sealRetry: () => string,
 ): void {
   if (outcome.type === 'result') {
     if (outcome.kept === undefined) writeResult(waiter, exchange, outcome);
-    else writeKept(waiter, exchange, outcome, outcome.kept);
-  } else if (isUrlElicitation(outcome)) writeUrlElicitation(waiter, exchange, outcome, sealAgain);
+    else writeCached(waiter, exchange, outcome, outcome.kept);
+  } else if (isUrlElicitation(outcome)) writeUrlElicitation(waiter, exchange, outcome, sealRetry);
   else writeError(waiter, exchange, outcome);
 }
 
@@ -66,23 +67,23 @@ function writeError({ response, id }: Waiter, exchange: Exchange, outcome: Error
   const { headers, form } = outcome;
   const uri = method === 'resources/read' ? name : undefined;
   const { status, code, data } = encodeError(outcome, { uri, knownMethod: CORE_METHODS.has(method) });
-  const later = method === DISCOVER && form !== 'modern' && NOT_NOW.has(status);
+  const isTemporary = method === DISCOVER && form !== 'modern' && TEMPORARY.has(status);
   response.end(
-    later ? 503 : status,
+    isTemporary ? 503 : status,
     errorObjectRope(id, errorObject(outcome, code, data)),
-    later ? { 'retry-after': '1', ...headers } : headers,
+    isTemporary ? { 'retry-after': '1', ...headers } : headers,
   );
 }
 
 /**
- * The pages that a legacy server wants visited, as questions (client/elicitation, "URL mode"). The retry is the sign
- * that the call may be tried again, so nothing is kept for it.
+ * Writes the URLs of a -32042 error as input requests (client/elicitation, "URL mode"). The client's retry repeats the
+ * call, so nothing is kept for it.
  */
 function writeUrlElicitation(
   waiter: Waiter,
   exchange: Exchange,
   outcome: ErrorOutcome,
-  sealAgain: () => string,
+  sealRetry: () => string,
 ): void {
   const { response, id } = waiter;
   const { request, caller } = exchange;
@@ -99,11 +100,11 @@ function writeUrlElicitation(
   const result = new Rope().push('{"resultType":"input_required","inputRequests":{');
   for (const [index, entry] of requests.entries())
     result.push(`${index === 0 ? '' : ','}"elicitation-${index + 1}":`).push(entry);
-  response.end(200, resultRope(id, result.push(`},"requestState":"${sealAgain()}"}`)));
+  response.end(200, resultRope(id, result.push(`},"requestState":"${sealRetry()}"}`)));
 }
 
-/** A kept result goes out in the text that it went out in before, with what is left of its time. */
-function writeKept({ response, id }: Waiter, exchange: Exchange, outcome: ResultOutcome, kept: Kept): void {
+/** Writes a cached result, whose encoded text is cached too, with the rest of its time to live. */
+function writeCached({ response, id }: Waiter, exchange: Exchange, outcome: ResultOutcome, kept: Kept): void {
   const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
   const scope = kept.freshness.shared && !forcePrivate ? 'public' : 'private';
   const text = kept.text(scope, () => {

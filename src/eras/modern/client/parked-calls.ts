@@ -11,7 +11,7 @@ export interface ParkingOptions {
   readonly route: string;
   readonly sealer: Sealer;
   readonly ticker: Ticker;
-  /** The time that a person has for an answer, in milliseconds. */
+  /** Longest time for the client's answers, in milliseconds. */
   readonly timeoutMs: number;
   readonly maxParked: number;
   readonly maxParkedPerPrincipal: number;
@@ -19,13 +19,13 @@ export interface ParkingOptions {
   readonly maxParkedAnonymous: number;
 }
 
-/** A call that can wait for its client to come back. */
+/** A call that can wait for a retry of its client. */
 export interface Parkable {
-  /** Nobody came back in time. */
+  /** Called when no retry came in time. */
   expire(): void;
 }
 
-/** A call's place in the lot. */
+/** An entry of the store. */
 export interface ParkedCall<Call> {
   readonly id: string;
   readonly call: Call;
@@ -34,22 +34,22 @@ export interface ParkedCall<Call> {
   readonly owner: string | undefined;
   readonly digest: string;
   round: number;
-  /** On the monotonic clock; infinite while a client's request for the call is open. */
+  /** On the monotonic clock; infinite while an HTTP request waits for the call. */
   expiresAt: number;
 }
 
-/** What became of a state that a client brought back. */
+/** The result of looking up a `requestState`. */
 export type Found<Call> =
   | { readonly kind: 'parked'; readonly parkedCall: ParkedCall<Call> }
-  /** A retry that simply is the call once more. */
-  | { readonly kind: 'again' }
-  /** Not sealed by this gateway: perhaps the backend's own. */
+  /** The retry repeats the call; nothing was kept for it. */
+  | { readonly kind: 'repeat' }
+  /** Not sealed by this gateway; it may be the backend's own. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * The calls that wait, without an open request, for the client to come back with answers. Their number and their time
- * are bounded; a client holds no more of a call than its sealed state.
+ * Calls that wait for a retry with the client's answers, while no HTTP request is open for them. Their number and their
+ * time are limited. The client holds the sealed `requestState` by which a call is found.
  */
 export class ParkedCallStore<Call extends Parkable> implements Ticking {
   place = NOWHERE;
@@ -97,8 +97,8 @@ export class ParkedCallStore<Call extends Parkable> implements Ticking {
   }
 
   /**
-   * Begins the next round; returns the sealed state that the client has to bring.
-   * @param openSince the beginning of the time for its answers, on the monotonic clock
+   * Begins the next round; returns the `requestState` for it.
+   * @param openSince when the time for answers began, on the monotonic clock
    */
   startRound(parkedCall: ParkedCall<Call>, openSince = performance.now()): string {
     parkedCall.round++;
@@ -112,13 +112,13 @@ export class ParkedCallStore<Call extends Parkable> implements Ticking {
     );
   }
 
-  /** Whether the time for answers is over that began then. */
+  /** Whether the time for answers that began at `openSince` is over. */
   isOver(openSince: number): boolean {
     return performance.now() >= openSince + this.#options.timeoutMs;
   }
 
-  /** A state for a retry that needs nothing to be kept for it. */
-  sealAgain(principal: Principal, digest: string, owner?: string): string {
+  /** A `requestState` for a retry that repeats the call. */
+  sealRetry(principal: Principal, digest: string, owner?: string): string {
     return this.#seal('', 0, principal, digest, owner);
   }
 
@@ -129,15 +129,15 @@ export class ParkedCallStore<Call extends Parkable> implements Ticking {
   }
 
   /**
-   * What a state stands for, when this principal brings it with this request. One of another principal is found by whose
-   * credential names the same owner, which is still to be proved: see {@link ParkedCall.principal}.
+   * Looks up the `requestState` of a retry. The call of another principal is found if both credentials name the same
+   * owner; the caller then has to verify the credential, see {@link ParkedCall.principal}.
    */
   find(token: string, principal: Principal, digest: () => string, owner?: string): Found<Call> {
     const state = openState(this.#options.sealer, this.#options.route, token);
     if (state === undefined) return { kind: 'unknown' };
     const reason = this.#problem(state, principal, digest, owner);
     if (reason !== undefined) return { kind: 'refused', reason };
-    if (state.call === '') return { kind: 'again' };
+    if (state.call === '') return { kind: 'repeat' };
     const parkedCall = this.#parkedCalls.get(state.call);
     if (parkedCall === undefined || parkedCall.round !== state.round)
       return { kind: 'refused', reason: 'it was used already' };

@@ -3,15 +3,15 @@ import type { Sealer } from '../../../exchange/seal.js';
 import type { Principal } from '../../../exchange/types.js';
 import { elementsOf, type JsonNode, membersOf } from '../../../jsonrpc/index.js';
 
-/** What a retry proves by the state that it brings back (basic/patterns/mrtr, "Server Requirements"). */
+/** The content of a sealed `requestState` (basic/patterns/mrtr, "Server Requirements"). */
 export interface RequestState {
   /** The process that holds the call. */
   readonly instance: string;
-  /** The parked call; empty where the retry simply is the call once more. */
+  /** Id of the parked call; empty where the retry repeats the call. */
   readonly call: string;
   readonly round: number;
   readonly principal: Principal;
-  /** Whose the credential was by its own words, since credentials are renewed; undefined where it has none. */
+  /** The owner that the credential names, for renewed credentials; undefined where it names none. */
   readonly owner?: string | undefined;
   /** Of the method and the params of the original request. */
   readonly digest: string;
@@ -19,7 +19,7 @@ export interface RequestState {
   readonly expiresAt: number;
 }
 
-/** A state is of no use on another route, not even where that leads to the same backend. */
+/** Binds a state to its route: it is invalid on another route, also of the same backend. */
 const purposeOf = (route: string): string => `request state ${route}`;
 
 export function sealState(sealer: Sealer, route: string, state: RequestState): string {
@@ -28,7 +28,7 @@ export function sealState(sealer: Sealer, route: string, state: RequestState): s
   return sealer.seal(purposeOf(route), JSON.stringify(owner === undefined ? content : [...content, owner]));
 }
 
-/** @returns undefined for what the gateway, or another with its key, did not seal exactly so for this route */
+/** @returns undefined for a token that was not sealed with one of the keys, for this route */
 export function openState(sealer: Sealer, route: string, token: string): RequestState | undefined {
   const content = sealer.open(purposeOf(route), token);
   if (content === undefined) return undefined;
@@ -44,16 +44,16 @@ export function openState(sealer: Sealer, route: string, token: string): Request
   return { instance, call, round, principal, digest, expiresAt, owner };
 }
 
-/** Members of the params that differ from one try of a request to the next. */
-const PER_TRY: ReadonlySet<string> = new Set(['_meta', 'inputResponses', 'requestState']);
-/** Deeper than this, values are compared as they are written. */
+/** Members of the params that differ between a request and its retries. */
+const PER_ATTEMPT: ReadonlySet<string> = new Set(['_meta', 'inputResponses', 'requestState']);
+/** Values at deeper levels are compared as text. */
 const CANONICAL_LEVELS = 64;
 
-/** Tells whether two requests ask for the same: method and params, whatever the order of their keys. */
+/** A digest of method and params that is equal for a request and its retries; the order of keys does not matter. */
 export function requestDigest(method: string, bytes: Buffer, params: JsonNode | undefined): string {
   const hash = createHash('sha256').update(method).update('\0');
   if (params !== undefined) {
-    const members = membersOf(bytes, params).filter(({ key }) => !PER_TRY.has(key));
+    const members = membersOf(bytes, params).filter(({ key }) => !PER_ATTEMPT.has(key));
     for (const { key, value } of [...members].sort(byKey)) {
       hash
         .update(JSON.stringify(key))

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type McpHeaders, readMcpHeaders } from '../../../../src/downstream/mcp-headers.js';
-import { readEnvelope } from '../../../../src/eras/modern/client/envelope.js';
+import { EnvelopeReader } from '../../../../src/eras/modern/client/envelope.js';
 import { parseFrame, type RequestFrame } from '../../../../src/jsonrpc/index.js';
 
 const KEY = 'io.modelcontextprotocol/';
@@ -11,11 +11,12 @@ const frameOf = (method: string, params: string): RequestFrame =>
   ) as RequestFrame;
 const headersOf = (more: Record<string, string> = {}): McpHeaders =>
   readMcpHeaders(Object.entries({ 'MCP-Protocol-Version': '2026-07-28', ...more }).flat());
+const reader = new EnvelopeReader();
 const read = (method: string, params: string, headers: Record<string, string> = {}) =>
-  readEnvelope(frameOf(method, params), headersOf({ 'Mcp-Method': method, ...headers }));
+  reader.read(frameOf(method, params), headersOf({ 'Mcp-Method': method, ...headers }));
 
 describe('the envelope of a request', () => {
-  test('tells who sends it', () => {
+  test('describes the sender', () => {
     const info = '{"name":"a","version":"1","x":1.0}';
     const meta = `${META},"${KEY}clientInfo":${info},"${KEY}logLevel":"notice","progressToken":1.0`;
     const envelope = read('tools/call', `{"name":"é","_meta":{${meta}}}`, { 'Mcp-Name': '=?base64?w6k=?=' });
@@ -74,7 +75,7 @@ describe('the envelope of a request', () => {
     });
   });
 
-  test('is refused where a header is missing or says something else', () => {
+  test('is refused where a header is missing or contradicts the body', () => {
     const params = `{"name":"n","_meta":{${META}}}`;
     const frame = frameOf('tools/call', params);
     const all: Record<string, string> = {
@@ -85,12 +86,12 @@ describe('the envelope of a request', () => {
     for (const name of Object.keys(all)) {
       const { [name]: _left, ...others } = all;
       for (const headers of [others, { ...all, [name]: 'other' }]) {
-        const refusal = readEnvelope(frame, readMcpHeaders(Object.entries(headers).flat()));
+        const refusal = reader.read(frame, readMcpHeaders(Object.entries(headers).flat()));
         expect(refusal).toMatchObject({ code: -32020, status: 400 });
         expect((refusal as { message: string }).message).toMatch(new RegExp(name, 'i'));
       }
     }
-    expect('code' in readEnvelope(frame, readMcpHeaders(Object.entries(all).flat()))).toBe(false);
+    expect('code' in reader.read(frame, readMcpHeaders(Object.entries(all).flat()))).toBe(false);
   });
 
   test.each([
@@ -101,7 +102,7 @@ describe('the envelope of a request', () => {
     'tasks/result',
     '$/x',
     'notifications/x',
-  ])('does not help the method %s, which the revision does not have', (method) => {
+  ])('is refused for the method %s, which the revision does not have', (method) => {
     expect(read(method, `{"_meta":{${META}}}`)).toMatchObject({ code: -32601, status: 404 });
   });
 });

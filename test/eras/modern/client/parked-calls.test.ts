@@ -140,11 +140,11 @@ describe('a state', () => {
     try {
       const { store, parkedCall, expired } = parked();
       const token = store.startRound(parkedCall);
-      const again = store.sealAgain(ADA, 'd');
+      const again = store.sealRetry(ADA, 'd');
       vi.advanceTimersByTime(999);
       store.tick(performance.now());
       expect(expired).toEqual([]);
-      expect(store.find(again, ADA, digest)).toEqual({ kind: 'again' });
+      expect(store.find(again, ADA, digest)).toEqual({ kind: 'repeat' });
       vi.advanceTimersByTime(2);
       store.tick(performance.now());
       expect(expired).toEqual(['1']);
@@ -166,9 +166,9 @@ describe('a state', () => {
   });
 
   test('that only says "again" is good at any gateway with the key', () => {
-    const token = setUp().store.sealAgain(ADA, 'd');
+    const token = setUp().store.sealRetry(ADA, 'd');
     const { store } = setUp();
-    expect(store.find(token, ADA, digest)).toEqual({ kind: 'again' });
+    expect(store.find(token, ADA, digest)).toEqual({ kind: 'repeat' });
     expect(store.find(token, ALAN, digest).kind).toBe('refused');
     expect(store.find(token, ADA, () => 'other').kind).toBe('refused');
   });
