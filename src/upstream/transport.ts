@@ -13,6 +13,9 @@ export interface ResponseSink extends MessageSink {
   onError(error: TransportError): void;
 }
 
+/** Ignores a response. */
+export const IGNORE_RESPONSE: ResponseSink = { onHead() {}, onMessage() {}, onEnd() {}, onError() {} };
+
 /** A request that was sent, and its response. */
 export interface UpstreamRequest {
   /** Ends the request; the sink is not called any more. */

@@ -18,7 +18,7 @@ test('the end of a process ends the calls on it at once, under their own ids, an
   expect(dying.json.error.message).toBe('connection lost to node: it exited with code 7');
   expect(await waiting).toMatchObject({ status: 502, json: { id: 'mine', error: { code: -32603 } } });
   expect(textOf((await call(session, 'echo')).json)).toContain('args');
-  expect(logged('ended by itself')).toEqual([
+  expect(logged('ended unexpectedly')).toEqual([
     expect.objectContaining({ level: 40, reason: 'it exited with code 7', route: '/mcp', backend: 'node' }),
   ]);
 });
@@ -29,7 +29,7 @@ test('a process that is killed while nobody asks it anything is replaced unseen'
   await callModern(url, 'pid');
   for (const pid of running()) process.kill(pid, 'SIGKILL');
   // What is written to one of which the gateway cannot know yet is lost with it.
-  await until(() => logged('ended by itself').length === 2, 'the gateway to know of it');
+  await until(() => logged('ended unexpectedly').length === 2, 'the gateway to know of it');
   expect((await call(session, 'pid')).status).toBe(200);
   expect((await callModern(url, 'pid')).status).toBe(200);
   expect(started()).toHaveLength(4);
@@ -59,7 +59,7 @@ test('a server that does not come up is told of with its exit code, and is not s
   }
   expect(answers.at(-1)?.json.error.message).toMatch(/it is not started again for \d\.\d s$/);
   expect(started().length).toBeLessThan(6);
-  expect(logged('ended by itself')[0]?.stderr).toEqual(['cannot find the configuration']);
+  expect(logged('ended unexpectedly')[0]?.stderr).toEqual(['cannot find the configuration']);
 });
 
 test('many who come at once and in vain count as one try', async () => {
@@ -115,7 +115,7 @@ test('a server that answers nothing has one process, however many call, and it i
     expect(json.error.message).toContain('no answer to initialize within 1500 ms');
   }
   expect(started()).toHaveLength(1);
-  expect(logged('given up').map(({ reason }) => reason)).toEqual(['it did not answer in time']);
+  expect(logged('unusable').map(({ reason }) => reason)).toEqual(['it did not answer in time']);
   await until(() => running().length === 0, 'the process to end');
   for (let i = 0; i < 10; i++) await legacy(url);
   expect(started().length).toBeLessThan(4);
@@ -171,7 +171,7 @@ test.each([
     const pid = Number((await callModern(url, 'pid')).json.result.content[0].text);
     expect((await callModern(url, 'block')).json.error.message).toContain('timed out');
     await until(() => !isAlive(pid), 'the process to end');
-    expect(logged('given up').length + logged('ended').length).toBeGreaterThan(0);
+    expect(logged('unusable').length + logged('ended').length).toBeGreaterThan(0);
     expect((await callModern(url, 'pid')).status).toBe(200);
     expect(new Set(started()).size).toBe(started().length);
   },

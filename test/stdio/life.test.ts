@@ -82,7 +82,7 @@ test('a program that is not there is told of at once, and to everybody', async (
   expect(json.error.message).toMatch(/^cannot reach there: it cannot be started \(ENOENT\)/);
   expect((await legacy(url)).initialize.json.error.message).toContain('cannot be started (ENOENT)');
   expect(logged('could not be started')[0]?.reason).toBe('it cannot be started (ENOENT)');
-  expect(logged('ended by itself')).toEqual([]);
+  expect(logged('ended unexpectedly')).toEqual([]);
 });
 
 test('a folder that is not there is told of', async () => {

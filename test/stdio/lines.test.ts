@@ -12,7 +12,7 @@ test('what is no message on standard output is skipped, logged once and counted;
   const session = await legacy(url);
   expect(session.initialize.status).toBe(200);
   for (let i = 0; i < 3; i++) expect(textOf((await call(session, 'noise')).json)).toBe('after the noise');
-  expect(logged('no message')).toEqual([
+  expect(logged('not a message')).toEqual([
     expect.objectContaining({ route: '/mcp', backend: 'node', stdout: 'welcome', level: 40 }),
   ]);
   await session.delete();
@@ -31,7 +31,7 @@ test.each([
   async (banner, shown) => {
     const { url, logged } = await startRig({ backend, server: { banner: `${banner}\n` } });
     await legacy(url);
-    expect(logged('no message').map(({ stdout }) => stdout)).toEqual([shown]);
+    expect(logged('not a message').map(({ stdout }) => stdout)).toEqual([shown]);
   },
 );
 
@@ -132,6 +132,8 @@ test('standard error is read however much there is, and logged within bounds', a
 
 test('a program that writes no end of lines which are no messages is ended', async () => {
   const { url, running } = await startRig({ backend, server: { babble: true, silentOn: '*' } });
-  expect((await legacy(url)).initialize.json.error.message).toContain('it writes what is no message');
+  expect((await legacy(url)).initialize.json.error.message).toContain(
+    'it writes lines that are not messages',
+  );
   await until(() => running().length === 0, 'the process to end');
 });

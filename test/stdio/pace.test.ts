@@ -85,8 +85,8 @@ test.each(['ping', 'roots/list'])(
     const call = { name: 'pester', arguments: { method, count: 1_000, bytes: 64 * 1024 } };
     const answer = await modern(url, 'tools/call', call);
     expect(answer.json).toMatchObject({ error: { code: -32603 } });
-    expect(answer.text).toContain('it does not read what it is told');
-    expect(logged('given up').map(({ reason }) => reason)).toEqual(['it does not read what it is told']);
+    expect(answer.text).toContain('it does not read its standard input');
+    expect(logged('unusable').map(({ reason }) => reason)).toEqual(['it does not read its standard input']);
     // The next call starts another one.
     const next = await modern(url, 'tools/call', { name: 'echo', arguments: {} });
     expect(next.status).toBe(200);

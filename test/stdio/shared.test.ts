@@ -103,7 +103,7 @@ test('questions of the server are refused, since nobody can say whom they are fo
     method: 'elicitation/create',
     params: { message: 'Who?', requestedSchema: { type: 'object' } },
   };
-  expect(textOf((await call(session, 'ask', asked)).json)).toContain('nobody is there who could be asked');
+  expect(textOf((await call(session, 'ask', asked)).json)).toContain('there is no client that could answer');
 });
 
 test('log messages are told where there is one session alone', async () => {

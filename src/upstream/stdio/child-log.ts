@@ -1,68 +1,45 @@
 import { stripVTControlCharacters } from 'node:util';
+import { LogRate } from './log-rate.js';
 
-/** Where what is to be known of a process is told: members of a log record, and words that go with it. */
+/** The logger that records about processes are written to. */
 export interface ProcessLog {
   debug(record: object, message: string): void;
   warn(record: object, message: string): void;
 }
 
-/** A message that is none for what stands around it: what it says is nobody's business. */
+/** A JSON-RPC message within other text. Its contents are the caller's and are not logged. */
 const MESSAGE = /\{\s*"(jsonrpc|id|result|error|method|params)"\s*:.*/s;
-/** What of a text is logged. */
+/** Longest text in a log record. */
 const SHOWN_CHARS = 200;
-/** The last lines of standard error, to be told when the process ends by itself. */
+/** Lines of standard error that are kept for the record of an unexpected end. */
 const LAST_LINES = 10;
-/** Lines of standard error that one process has logged in any stretch of time; the others are counted. */
+/** Lines of standard error of one process that are logged in each window; the others are counted. */
 const MAX_LINES = 100;
-const STRETCH_MS = 10_000;
-/** Of processes that come and go, so many have their noise logged in such a stretch. */
+/** Processes of one backend whose skipped output is logged in each window. */
 const MAX_NOISY = 5;
 
-/**
- * Words with which lines of standard error tell that something is wrong. Most servers write everything there, also what
- * they are asked and what they answer.
- */
-const BAD_NEWS = /\b(error|fatal|critical|panic|exception|traceback|unhandled)\b/i;
+/** Words in lines of standard error that report a problem. Most servers write everything there, each message included. */
+const PROBLEM = /\b(error|fatal|critical|panic|exception|traceback|unhandled)\b/i;
 
-/** Lets through so many of a kind in any stretch of time. */
-export class Rate {
-  readonly #max: number;
-  #count = 0;
-  #since = Number.NEGATIVE_INFINITY;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  take(): boolean {
-    const now = performance.now();
-    if (now - this.#since > STRETCH_MS) {
-      this.#since = now;
-      this.#count = 0;
-    }
-    return ++this.#count <= this.#max;
-  }
+/** Limits the records about skipped output; shared by the processes of a backend. */
+export function skippedOutputRate(): LogRate {
+  return new LogRate(MAX_NOISY);
 }
 
-/** Of one backend: how many of its processes may tell of their noise. */
-export function noiseRate(): Rate {
-  return new Rate(MAX_NOISY);
-}
-
-/** The log of one process. */
+/** Logs the life and the output of one process. */
 export class ChildLog {
   readonly #log: ProcessLog;
-  readonly #noisy: Rate;
-  readonly #lines = new Rate(MAX_LINES);
-  readonly #last: string[] = [];
+  readonly #skippedRate: LogRate;
+  readonly #lineRate = new LogRate(MAX_LINES);
+  readonly #lastLines: string[] = [];
   #pid: number | undefined;
-  #noise = 0;
+  #skipped = 0;
   #unlogged = 0;
 
-  /** @param noisy shared by the processes of a backend */
-  constructor(log: ProcessLog, noisy: Rate) {
+  /** @param skippedRate see {@link skippedOutputRate} */
+  constructor(log: ProcessLog, skippedRate: LogRate) {
     this.#log = log;
-    this.#noisy = noisy;
+    this.#skippedRate = skippedRate;
   }
 
   started(pid: number | undefined): void {
@@ -73,49 +50,55 @@ export class ChildLog {
   errorLine(line: string): void {
     const stderr = shown(line);
     if (stderr === '') return;
-    this.#last.push(stderr);
-    if (this.#last.length > LAST_LINES) this.#last.shift();
-    if (!this.#lines.take()) this.#unlogged++;
-    else if (BAD_NEWS.test(stderr))
-      this.#log.warn({ pid: this.#pid, stderr }, 'standard error of the process');
-    else this.#log.debug({ pid: this.#pid, stderr }, 'standard error of the process');
+    this.#lastLines.push(stderr);
+    if (this.#lastLines.length > LAST_LINES) this.#lastLines.shift();
+    if (!this.#lineRate.allows()) this.#unlogged++;
+    else if (PROBLEM.test(stderr)) this.#log.warn({ pid: this.#pid, stderr }, 'standard error of a process');
+    else this.#log.debug({ pid: this.#pid, stderr }, 'standard error of a process');
   }
 
-  /** A line of standard output that is no message. */
-  noise(line: Buffer): void {
-    this.#noise++;
-    if (this.#noise > 1 || !this.#noisy.take()) return;
+  /** A line of standard output that is not a message. */
+  skippedLine(line: Buffer): void {
+    this.#skipped++;
+    if (this.#skipped > 1 || !this.#skippedRate.allows()) return;
     const stdout = shown(line.toString('utf8', 0, 4 * SHOWN_CHARS).replace(MESSAGE, '{…'));
     this.#log.warn(
       { pid: this.#pid, stdout },
-      'skipped a line of standard output that is no message; further ones are counted',
+      'skipped a line of standard output that is not a message; further ones are only counted',
     );
   }
 
-  /** A line above the limit that answers nobody. */
-  oversized(bytes: number): void {
-    this.#noise++;
-    if (this.#noisy.take())
+  /** A line above the limit that is no response to a request in flight. */
+  oversizedLine(bytes: number): void {
+    this.#skipped++;
+    if (this.#skippedRate.allows())
       this.#log.warn({ pid: this.#pid, bytes }, 'skipped a line of standard output that is too long');
   }
 
-  /** The process runs, and is ended since it is of no use. */
-  givenUp(reason: string): void {
-    this.#log.warn({ pid: this.#pid, reason, stderr: this.#last }, 'the process is given up');
+  /** The process runs but is unusable, and is stopped. */
+  unusable(reason: string): void {
+    this.#log.warn({ pid: this.#pid, reason, stderr: this.#lastLines }, 'stopping an unusable process');
   }
 
-  ended(reason: string, wanted: boolean): void {
-    const counts = {
-      ...(this.#noise > 0 && { skippedLines: this.#noise }),
-      ...(this.#unlogged > 0 && { unloggedErrorLines: this.#unlogged }),
-    };
-    if (wanted) this.#log.debug({ pid: this.#pid, reason, ...counts }, 'the process has ended');
-    else if (this.#pid === undefined) this.#log.warn({ reason }, 'the process could not be started');
+  /** The process ended after the gateway had stopped it. */
+  ended(reason: string): void {
+    this.#log.debug({ pid: this.#pid, reason, ...this.#counts }, 'a process has ended');
+  }
+
+  endedUnexpectedly(reason: string): void {
+    if (this.#pid === undefined) this.#log.warn({ reason }, 'a process could not be started');
     else
       this.#log.warn(
-        { pid: this.#pid, reason, ...counts, stderr: this.#last },
-        'the process ended by itself',
+        { pid: this.#pid, reason, ...this.#counts, stderr: this.#lastLines },
+        'a process ended unexpectedly',
       );
+  }
+
+  get #counts(): object {
+    return {
+      ...(this.#skipped > 0 && { skippedLines: this.#skipped }),
+      ...(this.#unlogged > 0 && { unloggedErrorLines: this.#unlogged }),
+    };
   }
 }
 

@@ -1,7 +1,4 @@
-/**
- * What a server that is started gets to see of the gateway's own environment: what programs need in order to run at
- * all. Keys and tokens of the gateway are none of its business.
- */
+/** Variables that servers inherit: what programs need to run at all. Keys and tokens of the gateway stay private. */
 const INHERITED: readonly string[] = [
   'PATH',
   'HOME',
@@ -13,7 +10,7 @@ const INHERITED: readonly string[] = [
   'LOGNAME',
   'SHELL',
   'TERM',
-  // Windows, where nothing runs without some of them.
+  // Needed by programs on Windows.
   'APPDATA',
   'COMSPEC',
   'HOMEDRIVE',
@@ -33,9 +30,9 @@ const INHERITED: readonly string[] = [
 const INHERITED_PREFIX = 'LC_';
 
 /**
- * The environment of a server.
- * @param own the gateway's
- * @param configured wins over what is inherited
+ * The environment of a server process.
+ * @param own that of the gateway
+ * @param configured takes precedence over inherited variables
  */
 export function childEnvironment(
   own: Readonly<Record<string, string | undefined>>,
@@ -43,9 +40,9 @@ export function childEnvironment(
 ): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(own)) {
-    // Exported functions of a shell look like variables, and are code.
+    // Shells export functions as variables, which are code.
     if (value === undefined || value.startsWith('()')) continue;
-    // Windows does not tell names apart by case.
+    // Names are case-insensitive on Windows.
     const upper = process.platform === 'win32' ? name.toUpperCase() : name;
     if (INHERITED.includes(upper) || upper.startsWith(INHERITED_PREFIX)) environment[name] = value;
   }

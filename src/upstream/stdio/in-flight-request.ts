@@ -3,62 +3,55 @@ import type { Backpressure } from '../backpressure.js';
 import { TransportError } from '../errors.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { ResponseSink, UpstreamRequest } from '../transport.js';
+import type { Consumer } from './consumer.js';
 import { INITIALIZE, type RequestTraits } from './messages.js';
 import type { StdioSession } from './session.js';
 
-/** Whoever messages of a process are handed to: a request in flight, or the stream of a session. */
-export interface Recipient {
-  /** Still has messages to deal with. */
-  lags: boolean;
+export interface RequestOwner {
+  /** The caller has aborted the request. */
+  onAborted(request: InFlightRequest): void;
+  onBackpressure(consumer: Consumer, backpressure: Backpressure): void;
 }
 
-export interface CallOwner {
-  /** Nobody waits for the answer any more. */
-  abandoned(call: Call): void;
-  lags(recipient: Recipient, backpressure: Backpressure): void;
+interface RequestOptions {
+  /** As the caller wrote it. */
+  readonly id: RequestId;
+  /** {@link keyOf} the id that the process knows. */
+  readonly key: string;
+  readonly method: string;
+  readonly traits: RequestTraits;
+  /** The session that the request came on. */
+  readonly session: StdioSession | undefined;
 }
 
 const JSON_BODY: ResponseHeaders = { 'content-type': 'application/json' };
 const EVENTS: ResponseHeaders = { 'content-type': 'text/event-stream' };
 
-/** A request that was written to a process, and what comes of it. */
-export class Call implements UpstreamRequest, Recipient {
-  lags = false;
+/** A request that was sent to a process, and its response. */
+export class InFlightRequest implements UpstreamRequest, Consumer, RequestOptions {
+  backlogged = false;
   /** On the monotonic clock. */
-  readonly madeAt = performance.now();
-  /** As the caller wrote it. */
+  readonly sentAt = performance.now();
   readonly id: RequestId;
-  /** {@link keyOf} the id under which the process knows it. */
   readonly key: string;
   readonly method: string;
-  readonly facts: RequestTraits;
-  /** The one that it came on. */
+  readonly traits: RequestTraits;
   readonly session: StdioSession | undefined;
-  /** Takes the request back, where it has not been written yet. */
-  recall: (() => boolean) | undefined;
-  readonly #owner: CallOwner;
+  /** Removes the request from the write queue; undefined once the process can read it. */
+  withdraw: (() => boolean) | undefined;
+  readonly #owner: RequestOwner;
   readonly #sink: ResponseSink;
-  #begun = false;
+  #hasHead = false;
   #over = false;
 
-  constructor(
-    owner: CallOwner,
-    sink: ResponseSink,
-    about: {
-      id: RequestId;
-      key: string;
-      method: string;
-      facts: RequestTraits;
-      session: StdioSession | undefined;
-    },
-  ) {
+  constructor(owner: RequestOwner, sink: ResponseSink, options: RequestOptions) {
     this.#owner = owner;
     this.#sink = sink;
-    this.id = about.id;
-    this.key = about.key;
-    this.method = about.method;
-    this.facts = about.facts;
-    this.session = about.session;
+    this.id = options.id;
+    this.key = options.key;
+    this.method = options.method;
+    this.traits = options.traits;
+    this.session = options.session;
   }
 
   get isHandshake(): boolean {
@@ -68,45 +61,48 @@ export class Call implements UpstreamRequest, Recipient {
   abort(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#owner.abandoned(this);
+    this.#owner.onAborted(this);
   }
 
   waitFor(backpressure: Backpressure | undefined): void {
-    if (backpressure !== undefined && !this.#over) this.#owner.lags(this, backpressure);
+    if (backpressure !== undefined && !this.#over) this.#owner.onBackpressure(this, backpressure);
   }
 
-  /** A message on account of the request, before its response. */
-  tell(message: Buffer): void {
+  /** Passes on a notification or request that belongs to this request. */
+  deliver(message: Buffer): void {
     if (this.#over) return;
-    if (!this.#begun) this.#sink.onHead(200, EVENTS);
-    this.#begun = true;
+    this.#sendHead(EVENTS);
     this.#sink.onMessage(message, undefined);
   }
 
-  /** The response has come; that to a handshake names the session that was opened with it. */
-  answer(message: Buffer, type: 'result' | 'error'): void {
+  /** Passes on the response. That to a handshake names the session which it opened. */
+  respond(message: Buffer, type: 'result' | 'error'): void {
     if (this.#over) return;
     const opened = this.isHandshake && type === 'result' ? this.session?.id : undefined;
-    const headers = opened === undefined ? JSON_BODY : { ...JSON_BODY, 'mcp-session-id': opened };
-    if (!this.#begun) this.#sink.onHead(200, headers);
-    this.#begun = true;
+    this.#sendHead(opened === undefined ? JSON_BODY : { ...JSON_BODY, 'mcp-session-id': opened });
     this.#sink.onMessage(message, undefined);
     this.end();
   }
 
-  /** No response comes: the server has ended a stream. */
+  /** Ends the response stream: the server has ended a subscription, which gets no response. */
   end(): void {
     if (this.#over) return;
     this.#over = true;
-    if (!this.#begun) this.#sink.onHead(200, EVENTS);
+    this.#sendHead(EVENTS);
     this.#sink.onEnd('');
   }
 
   fail(error: TransportError): void {
     if (this.#over) return;
     this.#over = true;
-    // What has been told would be told once more if the request were sent again.
-    const broken = this.#begun && error.failure === 'unanswered';
+    // Repeating the request would repeat the messages that were passed on.
+    const broken = this.#hasHead && error.failure === 'unanswered';
     this.#sink.onError(broken ? new TransportError('broken', error.message) : error);
+  }
+
+  #sendHead(headers: ResponseHeaders): void {
+    if (this.#hasHead) return;
+    this.#hasHead = true;
+    this.#sink.onHead(200, headers);
   }
 }

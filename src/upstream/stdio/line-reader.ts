@@ -1,10 +1,10 @@
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
-/** As much of both ends of a line that is too long as its id is looked for in. */
+/** How much of both ends of a line above the limit is kept; the id is searched there. */
 const END_BYTES = 4 * 1024;
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** Both ends of a line that was too long to be kept. */
+/** Both ends of a line above the limit. */
 export interface OversizedLine {
   readonly head: Buffer;
   readonly tail: Buffer;
@@ -12,24 +12,21 @@ export interface OversizedLine {
 }
 
 export interface LineHandlers {
-  /** A line without its end; never an empty one. */
+  /** A line without its line break; never an empty one. */
   onLine(line: Buffer): void;
   onOversized(line: OversizedLine): void;
 }
 
-/**
- * Cuts a stream of bytes into lines at LF or CRLF, wherever its chunks end. Of a line above the limit only the ends are
- * held, so that its length costs no memory.
- */
+/** Splits a stream of bytes into lines at LF or CRLF. Of a line above the limit only the ends are kept in memory. */
 export class LineReader {
   readonly #limit: number;
   readonly #handlers: LineHandlers;
   #pieces: Buffer[] = [];
   #length = 0;
-  /** Of a line that is too long. */
+  /** Of a line above the limit. */
   #head: Buffer | undefined;
   #paused = false;
-  /** What came and was not looked at before the pause. */
+  /** Bytes that arrived before or during the pause. */
   #rest: Buffer | undefined;
   #tail: Buffer = NOTHING;
 
@@ -56,7 +53,7 @@ export class LineReader {
     this.#rest = this.#rest === undefined ? left : Buffer.concat([this.#rest, left]);
   }
 
-  /** No further line is handed on until {@link LineReader.resume}, also of what has come already. */
+  /** Holds back lines until {@link LineReader.resume}, including those that have already arrived. */
   pause(): void {
     this.#paused = true;
   }
@@ -68,7 +65,7 @@ export class LineReader {
     if (rest !== undefined) this.push(rest);
   }
 
-  /** No more bytes come: what is left is a line, though its end is missing. */
+  /** No more bytes come. The rest counts as a line without its end. */
   end(): void {
     if (this.#length > 0) this.#finish();
   }
@@ -84,7 +81,7 @@ export class LineReader {
     if (this.#length <= this.#limit) return;
     const whole = Buffer.concat(this.#pieces);
     this.#pieces = [];
-    // Copies, since a part of a buffer keeps all of it.
+    // Copies, since a slice keeps the whole buffer alive.
     this.#head = Buffer.from(whole.subarray(0, END_BYTES));
     this.#tail = Buffer.from(whole.subarray(-END_BYTES));
   }

@@ -9,7 +9,7 @@ import {
   writeObject,
 } from '../../jsonrpc/index.js';
 
-/** What the transport has to know of MCP's messages, since all of them share one channel in either direction. */
+/** Methods and members that the transport reads, since all messages share one channel in either direction. */
 export const INITIALIZE = 'initialize';
 export const PROGRESS = 'notifications/progress';
 export const CANCELLED = 'notifications/cancelled';
@@ -22,7 +22,7 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const SPACE = 0x20;
 
-/** A message as one line: raw line breaks in JSON stand between its tokens alone, where a space means the same. */
+/** Replaces raw line breaks by spaces. In JSON they occur only between tokens, where both mean the same. */
 export function asLine(message: Rope): Rope {
   const bytes = message.toBuffer();
   if (!bytes.includes(LINE_FEED) && !bytes.includes(CARRIAGE_RETURN)) return message;
@@ -33,7 +33,7 @@ export function asLine(message: Rope): Rope {
   return new Rope().push(line);
 }
 
-/** The same key for an id, a token and what a server makes of them: some write a number as a string. */
+/** A key that is equal for an id as number and as string: some servers change the type. */
 export function keyOf(id: string): string {
   return String(JSON.parse(id));
 }
@@ -43,7 +43,7 @@ interface WithParams {
   readonly params: JsonNode | undefined;
 }
 
-/** JSON text of a member of the params that is a string or a number. */
+/** JSON text of a string or number in the params; undefined for anything else. */
 export function paramOf({ bytes, params }: WithParams, key: string): string | undefined {
   return scalarText(bytes, params === undefined ? undefined : getMember(bytes, params, key));
 }
@@ -57,20 +57,20 @@ function scalarText(bytes: Buffer, node: JsonNode | undefined): string | undefin
   return node?.kind === 'string' || node?.kind === 'number' ? textOf(bytes, node) : undefined;
 }
 
-/** What of a request is needed to find the way of what comes on its account. */
+/** What is read of a request in order to route the messages that belong to it. */
 export interface RequestTraits {
   readonly progressToken: string | undefined;
-  /** Whether it asks for log messages itself, as requests without a session do. */
+  /** Whether it sets a log level in its `_meta`, as requests of revision 2026-07-28 do. */
   readonly wantsLog: boolean;
   /** JSON text of its `_meta` without the progress token. */
   readonly envelope: () => Rope | undefined;
 }
 
-const NO_FACTS: RequestTraits = { progressToken: undefined, wantsLog: false, envelope: () => undefined };
+const NO_TRAITS: RequestTraits = { progressToken: undefined, wantsLog: false, envelope: () => undefined };
 
-export function factsOf({ bytes, params }: RequestFrame): RequestTraits {
+export function traitsOf({ bytes, params }: RequestFrame): RequestTraits {
   const meta = metaOf(bytes, params);
-  if (meta === undefined) return NO_FACTS;
+  if (meta === undefined) return NO_TRAITS;
   return {
     progressToken: scalarText(bytes, getMember(bytes, meta, 'progressToken')),
     wantsLog: getMember(bytes, meta, LOG_LEVEL) !== undefined,
@@ -78,21 +78,22 @@ export function factsOf({ bytes, params }: RequestFrame): RequestTraits {
   };
 }
 
-/** JSON text of the subscription that a notification is of. */
+/** JSON text of the id of the subscription that a notification belongs to. */
 export function subscriptionOf({ bytes, params }: WithParams): string | undefined {
   const meta = metaOf(bytes, params);
   return meta === undefined ? undefined : scalarText(bytes, getMember(bytes, meta, SUBSCRIPTION_ID));
 }
 
-/** A request under another id, which is its progress token too. */
-export function renumbered(frame: RequestFrame, id: string, hasToken: boolean): Rope {
+/** Replaces the id of a request, and its progress token, if any, by the same. */
+export function renumbered(frame: RequestFrame, id: string, { progressToken }: RequestTraits): Rope {
   const { bytes, root, params } = frame;
   const edits = new Map<string, Rope | string>([['id', id]]);
-  if (hasToken) edits.set('params', edited(bytes, params, '_meta', new Map([['progressToken', id]])));
+  if (progressToken !== undefined)
+    edits.set('params', edited(bytes, params, '_meta', new Map([['progressToken', id]])));
   return written(bytes, root, edits);
 }
 
-/** A message in which one member of its params is another. */
+/** Replaces one member of the params of a message. */
 export function withParam(
   { bytes, root, params }: { bytes: Buffer; root: JsonNode; params: JsonNode | undefined },
   key: string,
@@ -105,7 +106,7 @@ export function withParam(
   ).toBuffer();
 }
 
-/** A notification of a subscription under the id that its listener gave it. */
+/** Replaces the subscription id of a notification by that of the caller. */
 export function withSubscription(
   { bytes, root, params }: { bytes: Buffer; root: JsonNode; params: JsonNode | undefined },
   id: string,
@@ -114,21 +115,34 @@ export function withSubscription(
   return written(bytes, root, new Map([['params', changed]])).toBuffer();
 }
 
-/** A response under the id that its caller gave the request. */
-export function withId(
+/** A notification that cancels a request. @param key {@link keyOf} its id, which is a number */
+export function cancellation({ key, traits }: { key: string; traits: RequestTraits }): Rope {
+  const params = new Rope().push(`{"requestId":${key}`);
+  const envelope = traits.envelope();
+  if (envelope !== undefined) params.push(',"_meta":').push(envelope);
+  const message = new Rope().push(`{"jsonrpc":"2.0","method":"${CANCELLED}","params":`);
+  return message.push(params.push('}')).push('}');
+}
+
+/** Replaces the id of a response by that of the caller. */
+export function withId({ bytes, root }: { bytes: Buffer; root: JsonNode }, id: RequestId): Buffer {
+  return written(bytes, root, new Map([['id', id]])).toBuffer();
+}
+
+/** Does that for the response to `subscriptions/listen`, which names its id a second time. */
+export function withListenId(
   frame: { bytes: Buffer; root: JsonNode; result?: JsonNode },
   id: RequestId,
-  isListen: boolean,
 ): Buffer {
   const { bytes, root, result } = frame;
   const edits = new Map<string, Rope | string>([['id', id]]);
-  if (isListen && result !== undefined && metaOf(bytes, result) !== undefined) {
+  if (result !== undefined && metaOf(bytes, result) !== undefined) {
     edits.set('result', edited(bytes, result, '_meta', new Map([[SUBSCRIPTION_ID, id]])));
   }
   return written(bytes, root, edits).toBuffer();
 }
 
-/** An object in which an object that is its member is edited. */
+/** Edits an object that is a member of another. */
 function edited(bytes: Buffer, node: JsonNode | undefined, key: string, edits: Edits): Rope {
   const inner = node === undefined ? undefined : getMember(bytes, node, key);
   return written(bytes, node, new Map([[key, written(bytes, inner, edits)]]));
@@ -144,7 +158,7 @@ const ID = '("(?:[^"\\\\]|\\\\.)*"|-?\\d+)';
 const ID_AT_START = new RegExp(`^\\s*\\{\\s*(?:"jsonrpc"\\s*:\\s*"2\\.0"\\s*,\\s*)?"id"\\s*:\\s*${ID}\\s*,`);
 const ID_AT_END = new RegExp(`"id"\\s*:\\s*${ID}\\s*(?:,\\s*"jsonrpc"\\s*:\\s*"2\\.0"\\s*)?\\}\\s*$`);
 
-/** The id of a response of which only the ends are there, where servers write it: first, last, or beside `jsonrpc`. */
+/** The id of a response of which only both ends are known. Servers write it first, last, or beside `jsonrpc`. */
 export function idAtEnds(head: Buffer, tail: Buffer): string | undefined {
   return ID_AT_START.exec(head.toString('latin1'))?.[1] ?? ID_AT_END.exec(tail.toString('latin1'))?.[1];
 }

@@ -1,18 +1,18 @@
 import { parseLenientFrame, type Rope } from '../../jsonrpc/index.js';
 import { TransportError } from '../errors.js';
+import { synthesizeFailure, synthesizeResponse } from '../synthetic-response.js';
 import type { ResponseSink, Transport, UpstreamRequest } from '../transport.js';
-import type { Conversation } from './conversation.js';
-import type { Processes } from './processes.js';
+import type { ProcessConnection } from './process-connection.js';
+import type { ProcessPool } from './process-pool.js';
 import { SharedRouting } from './shared-routing.js';
-import { synthesizeFailure, synthesizeResponse } from './synthetic-response.js';
 
-/** All requests to one process, which is ended with the transport: to try something out on. */
+/** Sends all requests to one process, which is ended with the transport: a probe may crash it. */
 export class ProbeTransport implements Transport {
-  readonly #processes: Processes;
+  readonly #processes: ProcessPool;
   readonly #onClosed: () => void;
-  #process: Conversation | undefined;
+  #connection: ProcessConnection | undefined;
 
-  constructor(processes: Processes, onClosed: () => void) {
+  constructor(processes: ProcessPool, onClosed: () => void) {
     this.#processes = processes;
     this.#onClosed = onClosed;
   }
@@ -26,15 +26,15 @@ export class ProbeTransport implements Transport {
     if (method !== 'POST' || body === undefined) return synthesizeResponse(sink, 405, '');
     const frame = parseLenientFrame(body.toBuffer());
     try {
-      if (this.#process === undefined || this.#process.over) {
-        this.#process = this.#processes.start(
-          (talk) => new SharedRouting(talk),
+      if (this.#connection === undefined || this.#connection.over) {
+        this.#connection = this.#processes.start(
+          (context) => new SharedRouting(context),
           () => {},
         );
       }
       return frame.type === 'request'
-        ? this.#process.request(frame, sink, undefined)
-        : this.#process.post(body, sink);
+        ? this.#connection.request(frame, sink, undefined)
+        : this.#connection.post(body, sink);
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       return synthesizeFailure(sink, error);

@@ -1,14 +1,16 @@
+import { until } from './wait.js';
+
 /**
- * The groups of the processes that are running. Each server leads a group of its own, so that what it has started ends
- * with it, and a signal to the gateway's terminal does not end it before its answers are out.
+ * The process groups of the running servers. Each server leads a group of its own, so that its descendants end with it,
+ * and so that a signal to the gateway's terminal does not reach it while requests are in flight.
  */
 const running = new Set<number>();
 let watching = false;
 
-/** Signals of one group on systems that have them. */
+/** Whether the system can signal a process group. */
 const HAS_GROUPS = process.platform !== 'win32';
 
-/** From now on the group does not outlive this process, unless that is killed itself. */
+/** Kills the group when this process exits, unless this process is killed itself. */
 export function watchGroup(leader: number): void {
   running.add(leader);
   if (watching) return;
@@ -18,11 +20,7 @@ export function watchGroup(leader: number): void {
   });
 }
 
-export function forgetGroup(leader: number): void {
-  running.delete(leader);
-}
-
-/** @returns whether there was anybody to get the signal; 0 only asks for that */
+/** @returns whether the group has any process; signal 0 only checks that */
 export function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(HAS_GROUPS ? -leader : leader, signal);
@@ -30,4 +28,13 @@ export function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean
   } catch {
     return false;
   }
+}
+
+/** Ends the descendants that a process has left behind: SIGTERM, then SIGKILL after `terminateMs`. */
+export async function endGroup(leader: number, terminateMs: number): Promise<void> {
+  if (signalGroup(leader, 'SIGTERM')) {
+    await until(terminateMs, () => !signalGroup(leader, 0));
+    signalGroup(leader, 'SIGKILL');
+  }
+  running.delete(leader);
 }

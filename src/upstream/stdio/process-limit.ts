@@ -1,4 +1,4 @@
-/** How many processes there may be at a time, over all backends. */
+/** Limits the processes of all backends together. */
 export class ProcessLimit {
   readonly max: number;
   #count = 0;

@@ -1,29 +1,30 @@
 import type { NotificationFrame, RequestFrame, Rope } from '../../jsonrpc/index.js';
 import type { Backpressure } from '../backpressure.js';
-import type { Call, Recipient } from './in-flight-request.js';
-import { keyOf, LOG, PROGRESS, paramOf } from './messages.js';
-import { StdioSession } from './session.js';
+import type { Consumer } from './consumer.js';
+import type { InFlightRequest } from './in-flight-request.js';
 
-/** The conversation with a process, as far as it takes part in finding out whom a message is for. */
-export interface Talk {
-  /** In flight, by {@link keyOf} the id under which the process knows them. */
-  readonly calls: ReadonlyMap<string, Call>;
-  /** The call that is alone in flight: what is said meanwhile is most likely on its account. */
-  readonly onlyCall: Call | undefined;
-  /** Hands a notification to a call, unless that lags behind. */
-  hand(call: Call, message: Buffer): void;
-  /** The server has ended what a call was about, without a response. */
-  finish(call: Call): void;
+/** What a {@link Routing} needs of the connection to its process. */
+export interface RoutingContext {
+  /** In flight, by {@link keyOf} the id that the process knows. */
+  readonly requests: ReadonlyMap<string, InFlightRequest>;
+  /** The request in flight, if there is exactly one: messages that name no request most likely belong to it. */
+  readonly onlyRequest: InFlightRequest | undefined;
+  /** Passes on a notification to a request, unless that is backlogged. */
+  deliver(request: InFlightRequest, message: Buffer): void;
+  /** The server has ended the subscription that a request opened. */
+  finish(request: InFlightRequest): void;
   /** Answers a request of the server. */
   write(message: Rope): void;
+  /** Refuses a request of the server: no client can answer it. */
   refuse(frame: RequestFrame): void;
-  lags(recipient: Recipient, backpressure: Backpressure): void;
+  onBackpressure(consumer: Consumer, backpressure: Backpressure): void;
+  /** See {@link Transport.reportDeviation}. */
   reportDeviation(what: string): void;
 }
 
-/** Whom the requests and notifications of a process are for. */
+/** Decides to which caller the requests and notifications of a process go. */
 export interface Routing {
-  /** Callers who do not know of each other speak with the process: their ids and tokens are replaced. */
+  /** Whether ids and progress tokens are replaced, since independent callers share the process. */
   readonly renumbers: boolean;
   /** Whether any session is on the process. */
   readonly inUse: boolean;
@@ -31,55 +32,4 @@ export interface Routing {
   onNotification(frame: NotificationFrame): void;
   /** The process is gone. */
   end(): void;
-}
-
-/** A process that belongs to one session: whatever it says is for that, and ids and tokens are its own. */
-export class OwnRouting implements Routing {
-  readonly renumbers = false;
-  readonly inUse = true;
-  readonly session: StdioSession;
-  readonly #talk: Talk;
-
-  constructor(id: string, talk: Talk) {
-    this.#talk = talk;
-    this.session = new StdioSession(id, (recipient, backpressure) => talk.lags(recipient, backpressure));
-  }
-
-  onRequest(frame: RequestFrame): void {
-    const call = this.session.heard ? undefined : this.#call;
-    if (call !== undefined) call.tell(frame.bytes);
-    else if (!this.session.tell(frame.bytes, true)) this.#talk.refuse(frame);
-  }
-
-  onNotification(frame: NotificationFrame): void {
-    const { session } = this;
-    if (frame.method === PROGRESS) {
-      const call = this.#callWithToken(paramOf(frame, 'progressToken'));
-      if (call !== undefined) this.#talk.hand(call, frame.bytes);
-      return;
-    }
-    // Over HTTP a log message would come on the stream of its call; all else mostly does not.
-    const call = frame.method === LOG || !session.heard ? this.#call : undefined;
-    if (call !== undefined) this.#talk.hand(call, frame.bytes);
-    else if (!session.lags) session.tell(frame.bytes, false);
-  }
-
-  end(): void {
-    this.session.end();
-  }
-
-  /** The handshake is no call: nobody listens yet to what comes during it. */
-  get #call(): Call | undefined {
-    const { onlyCall } = this.#talk;
-    return onlyCall?.isHandshake === true ? undefined : onlyCall;
-  }
-
-  #callWithToken(token: string | undefined): Call | undefined {
-    if (token === undefined) return undefined;
-    for (const call of this.#talk.calls.values()) {
-      const { progressToken } = call.facts;
-      if (progressToken !== undefined && keyOf(progressToken) === keyOf(token)) return call;
-    }
-    return undefined;
-  }
 }

@@ -1,36 +1,36 @@
 import type { Backpressure } from '../backpressure.js';
 import type { ResponseSink, UpstreamRequest } from '../transport.js';
-import type { Recipient } from './in-flight-request.js';
+import type { Consumer } from './consumer.js';
 
-/** Messages that are kept until somebody listens: servers ask for roots as soon as they are let. */
+/** Messages that are kept until the stream is opened: servers ask for roots right after the handshake. */
 const MAX_KEPT = 100;
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
-/** A session that a process was given, and the way of what comes outside any request on it. */
-export class StdioSession implements Recipient {
-  lags = false;
+/** A session on a process, with its standalone GET stream. */
+export class StdioSession implements Consumer {
+  backlogged = false;
   readonly id: string;
   #stream: ResponseSink | undefined;
   #kept: Buffer[] = [];
   #keptBytes = 0;
-  #listened = false;
-  readonly #onLag: (session: StdioSession, backpressure: Backpressure) => void;
+  #wasOpened = false;
+  readonly #onBackpressure: (session: StdioSession, backpressure: Backpressure) => void;
 
-  constructor(id: string, onLag: (session: StdioSession, backpressure: Backpressure) => void) {
+  constructor(id: string, onBackpressure: (session: StdioSession, backpressure: Backpressure) => void) {
     this.id = id;
-    this.#onLag = onLag;
+    this.#onBackpressure = onBackpressure;
   }
 
-  /** Whether somebody takes what comes outside any request. */
-  get heard(): boolean {
+  /** Whether the stream is open. */
+  get hasStream(): boolean {
     return this.#stream !== undefined;
   }
 
-  /** Opens the stream; an older one makes way. */
-  listen(sink: ResponseSink): UpstreamRequest {
+  /** Opens the stream, and ends an older one. */
+  openStream(sink: ResponseSink): UpstreamRequest {
     const older = this.#stream;
     this.#stream = sink;
-    this.#listened = true;
+    this.#wasOpened = true;
     queueMicrotask(() => {
       older?.onEnd('');
       if (this.#stream !== sink) return;
@@ -38,39 +38,48 @@ export class StdioSession implements Recipient {
       const kept = this.#kept;
       this.#kept = [];
       this.#keptBytes = 0;
-      for (const message of kept) this.tell(message, true);
+      for (const message of kept) this.deliverRequest(message);
     });
     return {
       abort: () => {
         if (this.#stream === sink) this.#stream = undefined;
       },
       waitFor: (backpressure) => {
-        if (backpressure !== undefined && this.#stream === sink) this.#onLag(this, backpressure);
+        if (backpressure !== undefined && this.#stream === sink) this.#onBackpressure(this, backpressure);
       },
     };
   }
 
   /**
-   * Hands over a message outside any request. Where nobody listens it is kept if it must be answered, or if nobody has
-   * had the time to listen yet.
-   * @returns whether it is handed over, kept, or of the kind that nobody needs
+   * Sends a server request on the stream, or keeps it until the stream is opened.
+   * @returns false where there is no room to keep it
    */
-  tell(message: Buffer, mustBeAnswered: boolean): boolean {
-    if (this.#stream !== undefined) {
-      this.#stream.onMessage(message, undefined);
-      return true;
-    }
-    if (this.#listened && !mustBeAnswered) return true;
-    if (this.#kept.length >= MAX_KEPT || this.#keptBytes + message.length > MAX_KEPT_BYTES) return false;
-    this.#kept.push(message);
-    this.#keptBytes += message.length;
-    return true;
+  deliverRequest(message: Buffer): boolean {
+    return this.#send(message) || this.#keep(message);
   }
 
-  /** The process is gone, or has ended the session. */
+  /** Sends a notification on the stream. Without a stream it is kept only if there has never been one. */
+  deliverNotification(message: Buffer): void {
+    if (!this.#send(message) && !this.#wasOpened) this.#keep(message);
+  }
+
+  /** The process is gone, or the session has ended. */
   end(): void {
     const stream = this.#stream;
     this.#stream = undefined;
     stream?.onEnd('');
+  }
+
+  #send(message: Buffer): boolean {
+    const stream = this.#stream;
+    stream?.onMessage(message, undefined);
+    return stream !== undefined;
+  }
+
+  #keep(message: Buffer): boolean {
+    if (this.#kept.length >= MAX_KEPT || this.#keptBytes + message.length > MAX_KEPT_BYTES) return false;
+    this.#kept.push(message);
+    this.#keptBytes += message.length;
+    return true;
   }
 }

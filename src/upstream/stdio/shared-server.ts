@@ -8,121 +8,127 @@ import {
   resultRope,
 } from '../../jsonrpc/index.js';
 import type { TransportError } from '../errors.js';
-import type { ResponseSink, UpstreamRequest } from '../transport.js';
-import type { Conversation } from './conversation.js';
-import { Call, type CallOwner } from './in-flight-request.js';
-import { CANCELLED, factsOf, INITIALIZE, keyOf, paramOf, withId, withParam } from './messages.js';
+import { IGNORE_RESPONSE, type ResponseSink, type UpstreamRequest } from '../transport.js';
+import { InFlightRequest, type RequestOwner } from './in-flight-request.js';
+import { CANCELLED, INITIALIZE, keyOf, paramOf, traitsOf, withId, withParam } from './messages.js';
+import type { ProcessConnection } from './process-connection.js';
 import type { StdioSession } from './session.js';
 import type { SharedRouting } from './shared-routing.js';
 
 const INITIALIZED = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
-const NOBODY: ResponseSink = { onHead() {}, onMessage() {}, onEnd() {}, onError() {} };
 
 /**
- * A server of the handshake era that serves the sessions of all callers with one process. The gateway takes part in the
- * handshake itself, for all of them and with no capability, since nothing that the server asked could be told to
- * belong to one of them; each is told what the server said.
+ * A legacy server whose one process serves the sessions of all callers. The gateway performs the handshake once, and
+ * answers that of each caller with the same result. It declares no capabilities: a server request could not be
+ * assigned to a caller.
  */
-export class SharedServer implements CallOwner {
-  readonly conversation: Conversation<SharedRouting>;
-  /** Who waits for the handshake. */
-  readonly #waiting = new Set<Call>();
-  #welcome: ResultFrame | undefined;
+export class SharedServer implements RequestOwner {
+  readonly connection: ProcessConnection<SharedRouting>;
+  /** Handshakes of callers that wait for that of the gateway. */
+  readonly #waiting = new Set<InFlightRequest>();
+  #initializeResult: ResultFrame | undefined;
   readonly #onRefused: () => void;
 
   /**
    * @param handshake JSON text of the params of `initialize`
-   * @param onRefused told when the server answers it with an error
+   * @param onRefused the server answers it with an error
    */
-  constructor(conversation: Conversation<SharedRouting>, handshake: string, onRefused: () => void) {
-    this.conversation = conversation;
+  constructor(connection: ProcessConnection<SharedRouting>, handshake: string, onRefused: () => void) {
+    this.connection = connection;
     this.#onRefused = onRefused;
-    const frame = parseFrame(
-      Buffer.from(`{"jsonrpc":"2.0","id":0,"method":"${INITIALIZE}","params":${handshake}}`),
-    );
-    conversation.request(
-      frame as RequestFrame,
+    connection.request(
+      ownRequest(INITIALIZE, handshake),
       {
-        ...NOBODY,
-        onMessage: (message) => this.#onAnswer(parseLenientFrame(message) as ResultFrame | ErrorFrame),
+        ...IGNORE_RESPONSE,
+        onMessage: (message) => this.#onInitialized(parseLenientFrame(message) as ResultFrame | ErrorFrame),
         onError: (error) => this.#fail(error),
       },
       undefined,
     );
   }
 
-  /** A session of a caller; its `initialize` is answered as soon as the server has answered that of the gateway. */
+  /** Opens a session for a caller; its `initialize` is answered once that of the gateway has been. */
   open(
     frame: RequestFrame,
     id: string,
     sink: ResponseSink,
   ): { session: StdioSession; sent: UpstreamRequest } {
-    const session = this.conversation.routing.join(id);
-    const about = { id: frame.id, key: '', method: INITIALIZE, facts: factsOf(frame), session };
-    const call = new Call(this, sink, about);
-    const welcome = this.#welcome;
-    if (welcome === undefined) this.#waiting.add(call);
-    else queueMicrotask(() => call.answer(withId(welcome, call.id, false), 'result'));
-    return { session, sent: call };
+    const session = this.connection.routing.join(id);
+    const request = this.#ownedRequest(frame, sink, session);
+    const result = this.#initializeResult;
+    if (result === undefined) this.#waiting.add(request);
+    else queueMicrotask(() => request.respond(withId(result, request.id), 'result'));
+    return { session, sent: request };
   }
 
-  /** A request of a session. */
+  /** Sends a request of a session. */
   request(frame: RequestFrame, sink: ResponseSink, session: StdioSession): UpstreamRequest {
-    if (this.conversation.routing.note(session, frame))
-      return this.conversation.request(frame, sink, session);
-    const about = { id: frame.id, key: '', method: frame.method, facts: factsOf(frame), session };
-    const call = new Call(this, sink, about);
-    queueMicrotask(() => call.answer(resultRope(frame.id, new Rope().push('{}')).toBuffer(), 'result'));
-    return call;
+    if (this.connection.routing.trackSubscription(session, frame))
+      return this.connection.request(frame, sink, session);
+    const request = this.#ownedRequest(frame, sink, session);
+    const empty = resultRope(frame.id, new Rope().push('{}')).toBuffer();
+    queueMicrotask(() => request.respond(empty, 'result'));
+    return request;
   }
 
-  /** A message of a session without a response: of these only cancellations are the server's business. */
+  /**
+   * Sends a message of a session that gets no response. Only cancellations mean anything to a shared server.
+   * @returns undefined where nothing is sent
+   */
   post(message: Rope, sink: ResponseSink, session: StdioSession): UpstreamRequest | undefined {
     const frame = parseLenientFrame(message.toBuffer());
-    const given =
+    const cancelled =
       frame.type === 'notification' && frame.method === CANCELLED ? paramOf(frame, 'requestId') : undefined;
-    if (given === undefined || frame.type !== 'notification') return undefined;
-    for (const call of this.conversation.calls.values()) {
-      if (call.session !== session || keyOf(call.id) !== keyOf(given)) continue;
-      return this.conversation.post(new Rope().push(withParam(frame, 'requestId', call.key)), sink);
+    if (cancelled === undefined || frame.type !== 'notification') return undefined;
+    for (const request of this.connection.requests.values()) {
+      if (request.session !== session || keyOf(request.id) !== keyOf(cancelled)) continue;
+      return this.connection.post(new Rope().push(withParam(frame, 'requestId', request.key)), sink);
     }
     return undefined;
   }
 
-  /** A session is over: the server need not tell any more of what it alone had subscribed to. */
+  /** Ends a session, and unsubscribes from what it alone was subscribed to. */
   leave(session: StdioSession): void {
-    for (const uri of this.conversation.routing.leave(session)) {
-      const params = `{"uri":${JSON.stringify(uri)}}`;
-      const frame = parseFrame(
-        Buffer.from(`{"jsonrpc":"2.0","id":0,"method":"resources/unsubscribe","params":${params}}`),
-      );
-      this.conversation.request(frame as RequestFrame, NOBODY, session);
+    for (const uri of this.connection.routing.leave(session)) {
+      const frame = ownRequest('resources/unsubscribe', `{"uri":${JSON.stringify(uri)}}`);
+      this.connection.request(frame, IGNORE_RESPONSE, session);
     }
   }
 
-  /** A caller does not wait for its handshake any longer. */
-  abandoned(call: Call): void {
-    if (call.session !== undefined && call.isHandshake) this.leave(call.session);
-    if (this.#waiting.delete(call) && this.#waiting.size === 0) this.conversation.giveUp();
+  onAborted(request: InFlightRequest): void {
+    if (request.session !== undefined && request.isHandshake) this.leave(request.session);
+    if (this.#waiting.delete(request) && this.#waiting.size === 0) this.connection.abandonHandshake();
   }
 
-  lags(): void {}
+  onBackpressure(): void {}
 
-  #onAnswer(frame: ResultFrame | ErrorFrame): void {
+  /** A request that the gateway answers itself. */
+  #ownedRequest(frame: RequestFrame, sink: ResponseSink, session: StdioSession): InFlightRequest {
+    const { id, method } = frame;
+    return new InFlightRequest(this, sink, { id, key: '', method, traits: traitsOf(frame), session });
+  }
+
+  #onInitialized(frame: ResultFrame | ErrorFrame): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     if (frame.type === 'error') this.#onRefused();
     else {
-      this.#welcome = frame;
-      this.conversation.post(new Rope().push(INITIALIZED), NOBODY);
+      this.#initializeResult = frame;
+      this.connection.post(new Rope().push(INITIALIZED), IGNORE_RESPONSE);
     }
-    for (const call of waiting) call.answer(withId(frame, call.id, false), frame.type);
-    if (frame.type === 'error') this.conversation.dismiss();
+    for (const request of waiting) request.respond(withId(frame, request.id), frame.type);
+    if (frame.type === 'error') this.connection.refuseHandshake();
   }
 
   #fail(error: TransportError): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const call of waiting) call.fail(error);
+    for (const request of waiting) request.fail(error);
   }
+}
+
+/** @param params JSON text */
+function ownRequest(method: string, params: string): RequestFrame {
+  const text = `{"jsonrpc":"2.0","id":0,"method":"${method}","params":${params}}`;
+  return parseFrame(Buffer.from(text)) as RequestFrame;
 }

@@ -1,63 +1,64 @@
 import { randomUUID } from 'node:crypto';
 import { parseLenientFrame, type RequestFrame, type Rope } from '../../jsonrpc/index.js';
 import { TransportError } from '../errors.js';
+import { synthesizeFailure, synthesizeResponse } from '../synthetic-response.js';
 import type { ResponseSink, Transport, UpstreamRequest } from '../transport.js';
-import type { Conversation } from './conversation.js';
 import { INITIALIZE, paramOf } from './messages.js';
 import { ProbeTransport } from './probe-transport.js';
+import type { ProcessConnection } from './process-connection.js';
 import { ProcessLimit } from './process-limit.js';
-import { Processes, type ProcessesOptions } from './processes.js';
-import { OwnRouting } from './routing.js';
+import { ProcessPool, type ProcessPoolOptions } from './process-pool.js';
 import type { StdioSession } from './session.js';
+import { SessionRouting } from './session-routing.js';
 import { SharedRouting } from './shared-routing.js';
 import { SharedServer } from './shared-server.js';
-import { synthesizeFailure, synthesizeResponse } from './synthetic-response.js';
 
-export interface StdioOptions extends ProcessesOptions {
-  /** All sessions are on one process. */
+export interface StdioOptions extends ProcessPoolOptions {
+  /** Whether all sessions share one process. */
   readonly shared: boolean;
   /**
-   * JSON text of the params of `initialize` for a process that all sessions share.
-   * @param revision JSON text of the one that a caller asks for, where the server has refused the newest one
+   * JSON text of the params of the gateway's own `initialize`, for a process that sessions share.
+   * @param revision JSON text of the one that the caller asks for; undefined unless the server has refused the newest
    */
   readonly handshake: (revision: string | undefined) => string;
-  /** How long a process that several callers share is kept without anything to do, in milliseconds. */
+  /** How long a shared process is kept while idle, in milliseconds. */
   readonly idleMs: number;
 }
 
-/** What a session id stands for. */
-interface Place {
-  readonly conversation: Conversation;
+/** A session, and the process that it is on. */
+interface SessionEntry {
+  readonly connection: ProcessConnection;
   readonly session: StdioSession;
   request(frame: RequestFrame, sink: ResponseSink): UpstreamRequest;
   post(message: Rope, sink: ResponseSink): UpstreamRequest;
   end(): void;
 }
 
-/** A process that nobody has asked anything is looked for this often. */
-const LOOK_EVERY_MS = 5_000;
+/** Longest interval between checks for idle processes. */
+const IDLE_CHECK_MS = 5_000;
 
 /**
- * A server on standard streams, acting as if it were reached over HTTP: `initialize` starts a process, which a session
- * id names from then on; a GET opens the stream for what belongs to no request of it, a DELETE ends it, and once it is
- * gone its id is not known any more. Requests without a session go to one process that all callers share.
+ * Emulates Streamable HTTP for a server on standard streams: `initialize` starts a process and assigns a session id, a
+ * GET opens the standalone stream of the session, a DELETE ends it, and an id whose process is gone gets a 404. Requests
+ * without a session go to one process that all callers share.
  */
 export class StdioTransport implements Transport {
   readonly ownsSessions = true;
   readonly #options: StdioOptions;
-  readonly #processes: Processes;
-  readonly #places = new Map<string, Place>();
-  /** Of transports to try something out over. */
-  readonly #probeTransports = new Set<Processes>();
-  #common: Conversation | undefined;
-  #server: SharedServer | undefined;
-  /** The server that is shared has refused the newest revision. */
+  readonly #processes: ProcessPool;
+  readonly #sessions = new Map<string, SessionEntry>();
+  /** Of probe transports that are open. */
+  readonly #probePools = new Set<ProcessPool>();
+  /** The process for requests without a session. */
+  #sessionless: ProcessConnection | undefined;
+  #sharedServer: SharedServer | undefined;
+  /** The shared server has refused the newest revision. */
   #refusedNewest = false;
-  #idle: NodeJS.Timeout | undefined;
+  #idleTimer: NodeJS.Timeout | undefined;
 
   constructor(options: StdioOptions) {
     this.#options = options;
-    this.#processes = new Processes(options);
+    this.#processes = new ProcessPool(options);
   }
 
   send(
@@ -67,20 +68,20 @@ export class StdioTransport implements Transport {
     sink: ResponseSink,
   ): UpstreamRequest {
     const at = headers.indexOf('mcp-session-id');
-    const place = at === -1 ? undefined : this.#places.get(headers[at + 1] as string);
-    if (at !== -1 && place === undefined) return synthesizeResponse(sink, 404, 'Session not found');
-    if (method === 'POST' && body !== undefined) return this.#post(body, sink, place);
-    if (place === undefined) return synthesizeResponse(sink, 405, 'there is no stream without a session');
-    if (method === 'GET') return place.session.listen(sink);
-    this.dropSession(place.session.id);
+    const entry = at === -1 ? undefined : this.#sessions.get(headers[at + 1] as string);
+    if (at !== -1 && entry === undefined) return synthesizeResponse(sink, 404, 'Session not found');
+    if (method === 'POST' && body !== undefined) return this.#post(body, sink, entry);
+    if (entry === undefined) return synthesizeResponse(sink, 405, 'there is no stream without a session');
+    if (method === 'GET') return entry.session.openStream(sink);
+    this.dropSession(entry.session.id);
     return synthesizeResponse(sink, 200, '');
   }
 
   /** Ends a session, and the process that it has to itself. */
   dropSession(sessionId: string): void {
-    const place = this.#places.get(sessionId);
-    this.#places.delete(sessionId);
-    place?.end();
+    const entry = this.#sessions.get(sessionId);
+    this.#sessions.delete(sessionId);
+    entry?.end();
   }
 
   reportDeviation(what: string): void {
@@ -88,101 +89,101 @@ export class StdioTransport implements Transport {
   }
 
   probeTransport(): Transport {
-    // Beside the others: what is tried out is gone before it could take a place from them.
-    const processes = new Processes({ ...this.#options, limit: new ProcessLimit(2) });
-    this.#probeTransports.add(processes);
-    return new ProbeTransport(processes, () => this.#probeTransports.delete(processes));
+    // A limit of its own: probes are short, and must not fail because the processes of sessions use up the other one.
+    const pool = new ProcessPool({ ...this.#options, limit: new ProcessLimit(2) });
+    this.#probePools.add(pool);
+    return new ProbeTransport(pool, () => this.#probePools.delete(pool));
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#idle);
-    await Promise.all([this.#processes, ...this.#probeTransports].map((processes) => processes.close()));
+    clearInterval(this.#idleTimer);
+    await Promise.all([this.#processes, ...this.#probePools].map((pool) => pool.close()));
   }
 
-  #post(body: Rope, sink: ResponseSink, place: Place | undefined): UpstreamRequest {
+  #post(body: Rope, sink: ResponseSink, entry: SessionEntry | undefined): UpstreamRequest {
     const frame = parseLenientFrame(body.toBuffer());
     if (frame.type !== 'request') {
-      const to = place ?? this.#common;
-      return to === undefined ? synthesizeResponse(sink, 202, '') : to.post(body, sink);
+      const target = entry ?? this.#sessionless;
+      return target === undefined ? synthesizeResponse(sink, 202, '') : target.post(body, sink);
     }
     try {
-      if (place !== undefined) return place.request(frame, sink);
-      if (frame.method !== INITIALIZE) return this.#ask(frame, sink);
-      return this.#options.shared ? this.#join(frame, sink) : this.#open(frame, sink);
+      if (entry !== undefined) return entry.request(frame, sink);
+      if (frame.method !== INITIALIZE) return this.#requestWithoutSession(frame, sink);
+      return this.#options.shared ? this.#openOnSharedServer(frame, sink) : this.#open(frame, sink);
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       return synthesizeFailure(sink, error);
     }
   }
 
-  /** A session, on a process of its own. */
+  /** Opens a session on a process of its own. */
   #open(frame: RequestFrame, sink: ResponseSink): UpstreamRequest {
     const id = randomUUID();
-    const conversation = this.#processes.start(
-      (talk) => new OwnRouting(id, talk),
-      () => this.#places.delete(id),
+    const connection = this.#processes.start(
+      (context) => new SessionRouting(id, context),
+      () => this.#sessions.delete(id),
     );
-    const { session } = conversation.routing;
-    this.#places.set(id, {
-      conversation,
+    const { session } = connection.routing;
+    this.#sessions.set(id, {
+      connection,
       session,
-      request: (asked, to) => conversation.request(asked, to, session),
-      post: (message, to) => conversation.post(message, to),
-      end: () => this.#processes.end(conversation, 'its session has ended'),
+      request: (request, to) => connection.request(request, to, session),
+      post: (message, to) => connection.post(message, to),
+      end: () => this.#processes.end(connection, 'its session has ended'),
     });
-    return conversation.request(frame, sink, session);
+    return connection.request(frame, sink, session);
   }
 
-  /** A session, on the process that all of them share. */
-  #join(frame: RequestFrame, sink: ResponseSink): UpstreamRequest {
+  #openOnSharedServer(frame: RequestFrame, sink: ResponseSink): UpstreamRequest {
     const id = randomUUID();
-    const server = this.#sharedServer(frame);
+    const server = this.#runningSharedServer(frame);
     const { session, sent } = server.open(frame, id, sink);
-    this.#places.set(id, {
-      conversation: server.conversation,
+    this.#sessions.set(id, {
+      connection: server.connection,
       session,
-      request: (asked, to) => server.request(asked, to, session),
+      request: (request, to) => server.request(request, to, session),
       post: (message, to) => server.post(message, to, session) ?? synthesizeResponse(to, 202, ''),
       end: () => server.leave(session),
     });
     return sent;
   }
 
-  #sharedServer(frame: RequestFrame): SharedServer {
-    if (this.#server !== undefined && !this.#server.conversation.over) return this.#server;
-    const conversation = this.#startShared(() => {
-      if (this.#server?.conversation === conversation) this.#server = undefined;
-      for (const [id, place] of this.#places)
-        if (place.conversation === conversation) this.#places.delete(id);
+  /** @param frame the `initialize` of a caller */
+  #runningSharedServer(frame: RequestFrame): SharedServer {
+    if (this.#sharedServer !== undefined && !this.#sharedServer.connection.over) return this.#sharedServer;
+    const connection = this.#startShared(() => {
+      if (this.#sharedServer?.connection === connection) this.#sharedServer = undefined;
+      for (const [id, entry] of this.#sessions)
+        if (entry.connection === connection) this.#sessions.delete(id);
     });
     const revision = this.#refusedNewest ? paramOf(frame, 'protocolVersion') : undefined;
-    const server = new SharedServer(conversation, this.#options.handshake(revision), () => {
+    this.#sharedServer = new SharedServer(connection, this.#options.handshake(revision), () => {
       this.#refusedNewest = true;
     });
-    this.#server = server;
-    return server;
+    return this.#sharedServer;
   }
 
-  #ask(frame: RequestFrame, sink: ResponseSink): UpstreamRequest {
-    if (this.#common === undefined || this.#common.over) {
-      const common = this.#startShared(() => {
-        if (this.#common === common) this.#common = undefined;
+  #requestWithoutSession(frame: RequestFrame, sink: ResponseSink): UpstreamRequest {
+    if (this.#sessionless === undefined || this.#sessionless.over) {
+      const connection = this.#startShared(() => {
+        if (this.#sessionless === connection) this.#sessionless = undefined;
       });
-      this.#common = common;
+      this.#sessionless = connection;
     }
-    return this.#common.request(frame, sink, undefined);
+    return this.#sessionless.request(frame, sink, undefined);
   }
 
-  #startShared(onOver: () => void): Conversation<SharedRouting> {
-    this.#idle ??= setInterval(() => this.#look(), Math.min(this.#options.idleMs, LOOK_EVERY_MS)).unref();
-    return this.#processes.start((talk) => new SharedRouting(talk), onOver);
+  #startShared(onLost: () => void): ProcessConnection<SharedRouting> {
+    const checkMs = Math.min(this.#options.idleMs, IDLE_CHECK_MS);
+    this.#idleTimer ??= setInterval(() => this.#endIdle(), checkMs).unref();
+    return this.#processes.start((context) => new SharedRouting(context), onLost);
   }
 
-  /** Ends what has had nothing to do for long. */
-  #look(): void {
+  /** Ends shared processes that have been idle for too long. */
+  #endIdle(): void {
     const before = performance.now() - this.#options.idleMs;
-    for (const conversation of [this.#common, this.#server?.conversation])
-      if (conversation !== undefined && conversation.idleSince < before)
-        this.#processes.end(conversation, 'it had nothing to do');
+    for (const connection of [this.#sessionless, this.#sharedServer?.connection])
+      if (connection !== undefined && connection.idleSince < before)
+        this.#processes.end(connection, 'it was idle');
   }
 }
