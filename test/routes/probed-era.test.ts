@@ -6,7 +6,8 @@ import { ownError } from '../../src/exchange/outcome.js';
 import { WrongEra } from '../../src/exchange/side-errors.js';
 import type { Caller, EraName } from '../../src/exchange/types.js';
 import { PinnedEra } from '../../src/routes/era-choice.js';
-import { ProbedEra, type ProbedEraOptions, type Verdict } from '../../src/routes/probed-era.js';
+import type { Verdict } from '../../src/routes/era-verdict.js';
+import { ProbedEra, type ProbedEraOptions } from '../../src/routes/probed-era.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
