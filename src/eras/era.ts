@@ -161,28 +161,29 @@ export interface FirstRequest {
   readonly params: string;
 }
 
-/** The side of an era that talks to clients, on one route. */
+/** Serves the clients of an era on one route. */
 export interface Inbound {
-  /** Whether a POST is of this era. */
+  /** Whether a POST belongs to this era. */
   claimsPost(call: HttpCall, body: Frame | Batch): boolean;
   post(route: RouteService, call: HttpCall, body: Frame | Batch): Promise<void>;
-  /** Whether a GET or DELETE is of this era. */
+  /** Whether a GET or DELETE belongs to this era. */
   claimsOther(call: HttpCall): boolean;
   get(route: RouteService, call: StreamCall): void | Promise<void>;
   delete(route: RouteService, call: HttpCall): Promise<void>;
-  /** Brings what lasts beyond requests to its end, while the sessions of backends are still there. */
+  /** Ends what outlasts requests, such as tasks, while the backend sessions are still there; never rejects. */
   drain(): Promise<void>;
+  /** Ends sessions and streams; never rejects. */
   close(): Promise<void>;
 }
 
-/** The side that talks to clients on HTTP+SSE, the transport of 2024-11-05, on one route. */
+/** Serves clients on HTTP+SSE, the transport of 2024-11-05, on one route. */
 export interface SseInbound {
   /**
    * Opens the event stream of a client.
-   * @param messagesPath where the client is to send its messages: path of a URL on the stream's origin
+   * @param messagesPath to which the client posts its messages, on the origin of the stream
    */
   open(call: StreamCall, messagesPath: string): void;
-  /** @param sessionId of the stream, as the client was told it */
+  /** @param sessionId of the stream, from the URL that the client posts to */
   post(
     route: RouteService,
     call: HttpCall,

@@ -2,7 +2,7 @@ import { BackendMetadata } from '../authorization/backend-metadata.js';
 import { ResourceMetadata } from '../authorization/resource-metadata.js';
 import type { RouteConfig } from '../config/index.js';
 
-/** The metadata of a route; undefined where no credential of a client goes on, so that none could be told to get one. */
+/** The resource metadata of a route; undefined where it forwards no credentials, so that no client needs any. */
 export function openMetadata(
   route: RouteConfig,
   publicUrl: string | undefined,

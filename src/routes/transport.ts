@@ -14,20 +14,20 @@ import { urlOf } from './backend-name.js';
 export interface TransportOptions {
   /** Longest time for making a connection, in milliseconds. */
   readonly connectMs: number;
-  /** Longest silence in the middle of an answer, in milliseconds. */
+  /** Longest silence within a response, in milliseconds. */
   readonly idleMs: number;
   /** Largest message. */
   readonly resultBytes: number;
   readonly ticker: Ticker;
   /** See {@link Transport.reportDeviation}. */
   readonly onDeviation?: (what: string) => void;
-  /** Told how the backend is reached, where that is found out. */
+  /** Notified of the transport that is found to reach the backend. */
   readonly onTransport?: (transport: UrlTransport) => void;
-  /** Of all servers that the gateway starts. */
+  /** Limits the processes of all routes together. */
   readonly processes: ProcessLimit;
-  /** How long a call may take in all, in milliseconds. */
+  /** Longest time for one call, in milliseconds. */
   readonly totalMs: number;
-  /** How long a process without anything to do is kept, in milliseconds. */
+  /** How long an idle process is kept, in milliseconds. */
   readonly processIdleMs: number;
   readonly processLog: ProcessLog;
   /**
@@ -37,7 +37,7 @@ export interface TransportOptions {
   readonly handshake: (revision: Revision | undefined) => string;
 }
 
-/** Makes the transport that a route's backend is configured for. */
+/** Opens the transport that the configuration of a backend names. */
 export function openTransport(backend: BackendConfig, limits: TransportOptions): Transport {
   const { command, url } = backend;
   if (command !== undefined) {
@@ -62,8 +62,7 @@ export function openTransport(backend: BackendConfig, limits: TransportOptions):
   };
   const { transport, messagesUrl } = backend;
   if (transport === 'streamable-http') return new StreamableHttpTransport(options);
-  // Before the time of the handshake is up, which could not say what was missing, and where there is another way to
-  // try, early enough for that.
+  // Ends before the handshake does, which could not say what was missing; earlier where another transport is tried next.
   const endpointMs = limits.connectMs * (transport === 'auto' ? 0.5 : 0.9);
   const sse = new HttpSseTransport({ ...options, messagesUrl, endpointMs });
   return transport === 'auto'
