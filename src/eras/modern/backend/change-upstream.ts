@@ -21,15 +21,15 @@ export type ListenOpener = (params: Rope, listener: RpcListener) => RpcCall;
 
 export interface ModernUpstreamOptions {
   readonly open: ListenOpener;
-  /** What it means that a backend answers so, rather than to tell of changes. */
+  /** The error for a reply that is not an acknowledgement. */
   readonly failure: (reply: RpcReply) => Error;
-  /** The time that the backend has for its acknowledgement, in milliseconds. */
+  /** Longest time for the acknowledgement, in milliseconds. */
   readonly ackMs: number;
 }
 
 /**
- * The changes that a modern backend tells of: on one `subscriptions/listen` stream, which is replaced by another when
- * the filter changes.
+ * Receives the changes of a modern backend on one `subscriptions/listen` stream. When the filter changes, another stream
+ * replaces it (make before break).
  */
 export class ModernUpstream implements Upstream {
   readonly #options: ModernUpstreamOptions;
@@ -81,7 +81,7 @@ export class ModernUpstream implements Upstream {
   }
 
   #onChange(stream: ListenStream, change: Change): void {
-    if (this.#overlap?.isNews(subjectOf(change), stream === this.#older) !== false)
+    if (this.#overlap?.isNew(subjectOf(change), stream === this.#older ? 'older' : 'newer') !== false)
       this.#listener.onChange(change);
   }
 
@@ -95,15 +95,15 @@ export class ModernUpstream implements Upstream {
 
 interface ListenStreamEvents {
   onChange(change: Change): void;
-  /** The stream has ended by itself. */
+  /** The backend has ended the stream. */
   onEnd(): void;
 }
 
 /** One `subscriptions/listen` stream of a backend. */
 class ListenStream implements RpcListener {
-  /** What the backend agreed to; rejected when it refuses, or does not acknowledge in time. */
+  /** The filter that the backend acknowledged; rejected if it refuses, or does not acknowledge in time. */
   readonly acknowledged: Promise<ChangeFilter>;
-  /** It tells of nothing any more. */
+  /** No further change comes on it. */
   ended = false;
   readonly #rpc: RpcCall;
   readonly #events: ListenStreamEvents;
@@ -138,7 +138,7 @@ class ListenStream implements RpcListener {
 
   close(): void {
     this.ended = true;
-    this.#rpc.abort('nobody listens any more');
+    this.#rpc.abort('the subscription is closed');
   }
 
   onNotification(frame: NotificationFrame): undefined {

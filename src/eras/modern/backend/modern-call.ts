@@ -25,14 +25,14 @@ import { InputFailed } from '../wire/input-requests.js';
 import { MODERN_CODE } from '../wire/names.js';
 import { paramHeaderValues, UnsendableArgument } from '../wire/param-headers.js';
 import type { ToolMap } from '../wire/tool-traits.js';
-import type { ResultPlace } from './kept-results.js';
+import type { ResultPlace } from './immediate-results.js';
 import { failureOf, namesOwnVersion, wrongEraOf } from './refusals.js';
 import type { ModernRequests, RequestsOptions } from './requests.js';
 import { resultOutcome, resultTypeOf } from './results.js';
 import { Rounds } from './rounds.js';
 import type { ServerDescriptions } from './server-description.js';
 import type { SessionTasks } from './session-tasks.js';
-import { declaring } from './task-outcomes.js';
+import { withTasksExtension } from './task-outcomes.js';
 
 /** What calls are to know of the backend that is configured. */
 export interface CallOptions extends RequestsOptions {
@@ -88,7 +88,7 @@ export class ModernCall {
     this.#backend = backend;
     this.#place = place;
     this.#isToolCall = request.method === 'tools/call';
-    this.#asker = place === undefined ? caller : declaring(caller);
+    this.#asker = place === undefined ? caller : withTasksExtension(caller);
     this.#edits = this.#isToolCall ? NO_TASK : undefined;
   }
 
@@ -163,7 +163,7 @@ export class ModernCall {
     const error = reply.kind === 'answer' && reply.frame.type === 'error' ? reply.frame : undefined;
     if (error === undefined) return false;
     if (this.#isToolCall && this.#asker === caller && insistsOnTask(error)) {
-      this.#asker = declaring(caller);
+      this.#asker = withTasksExtension(caller);
       return true;
     }
     if (this.#isToolCall && !this.#readToolsAgain && error.code === MODERN_CODE.headerMismatch) {

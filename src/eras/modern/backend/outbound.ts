@@ -14,7 +14,7 @@ import { InputFailed } from '../wire/input-requests.js';
 import { NAMED_BY, REMOVED_METHODS } from '../wire/names.js';
 import { ModernUpstream } from './change-upstream.js';
 import { type ModernBackend, ModernCall, passOn } from './modern-call.js';
-import { subscriptionFailure } from './refusals.js';
+import { passedOnFailure } from './refusals.js';
 import { ModernRequests } from './requests.js';
 import { callerKey, ServerDescriptions } from './server-description.js';
 import { ModernSessionBinding } from './session-binding.js';
@@ -67,7 +67,7 @@ export class ModernOutbound implements Outbound {
     try {
       return await new ModernCall(exchange, this.#backend, place).run();
     } finally {
-      place.giveBack();
+      place.release();
     }
   }
 
@@ -97,7 +97,7 @@ export class ModernOutbound implements Outbound {
     return this.#hubs.get(callerKey(caller), caller, (listener, latest) => {
       const options = {
         open: (wanted: Rope, rpc: RpcListener) => this.#backend.requests.listen(latest(), wanted, rpc),
-        failure: (reply: RpcReply) => subscriptionFailure(this.#options.name, reply),
+        failure: (reply: RpcReply) => passedOnFailure(this.#options.name, reply),
         ackMs: this.#options.handshakeMs,
       };
       return new ModernUpstream(options, listener);

@@ -1,37 +1,46 @@
-/** How long the stream that is replaced is read on, once the one that replaces it tells of changes. */
-const OVERLAP_MS = 150;
-/** How far apart the two streams may tell of the same change. */
-const APART_MS = 75;
+export interface OverlapOptions {
+  /** How long the older stream is still read after the newer one is open, in milliseconds. */
+  readonly overlapMs: number;
+  /** Longest time between the two notifications of one change, in milliseconds. */
+  readonly apartMs: number;
+}
 
-interface ToldByOne {
-  readonly byOlder: boolean;
-  /** When, on the monotonic clock. */
+const DEFAULTS: OverlapOptions = { overlapMs: 150, apartMs: 75 };
+
+export type StreamAge = 'older' | 'newer';
+
+/** Notifications of one subject that have come on one of the streams only. */
+interface Unmatched {
+  readonly stream: StreamAge;
+  /** When they came, on the monotonic clock. */
   readonly at: number[];
 }
 
 /**
- * The time in which one stream of changes takes the place of another. What was on its way on the older one is not lost,
- * and what both tell is told once.
+ * The time in which one stream of changes replaces another (make before break): changes on the older one are not lost,
+ * and a change that comes on both is passed on once.
  */
 export class Overlap {
-  /** Resolves when the older stream has been closed. */
+  /** Resolves when the older stream is closed. */
   readonly done: Promise<void>;
   readonly #closeOlder: () => void;
-  readonly #told = new Map<string, ToldByOne>();
+  readonly #options: OverlapOptions;
+  readonly #unmatched = new Map<string, Unmatched>();
   #resolve!: () => void;
   #timer: NodeJS.Timeout | undefined;
   #over = false;
 
-  constructor(closeOlder: () => void) {
+  constructor(closeOlder: () => void, options = DEFAULTS) {
     this.#closeOlder = closeOlder;
+    this.#options = options;
     this.done = new Promise((resolve) => {
       this.#resolve = resolve;
     });
   }
 
-  /** The newer stream tells of changes now. */
+  /** The newer stream is open: closes the older one after the overlap. */
   begin(): void {
-    if (!this.#over) this.#timer = setTimeout(() => this.end(), OVERLAP_MS).unref();
+    if (!this.#over) this.#timer = setTimeout(() => this.end(), this.#options.overlapMs).unref();
   }
 
   end(): void {
@@ -42,16 +51,17 @@ export class Overlap {
     this.#resolve();
   }
 
-  /** Whether a change of this subject has not come on the other stream as well. */
-  isNews(subject: string, byOlder: boolean): boolean {
+  /** Whether a change is new: it has not come on the other stream already. */
+  isNew(subject: string, stream: StreamAge): boolean {
     if (this.#over) return true;
     const now = performance.now();
-    const told = this.#told.get(subject);
-    const at = told?.at.filter((time) => now - time < APART_MS) ?? [];
-    const isNews = at.length === 0 || told?.byOlder === byOlder;
-    if (isNews) at.push(now);
+    const unmatched = this.#unmatched.get(subject);
+    const at = unmatched?.at.filter((time) => now - time < this.#options.apartMs) ?? [];
+    const isNew = at.length === 0 || unmatched?.stream === stream;
+    if (isNew) at.push(now);
     else at.shift();
-    this.#told.set(subject, { byOlder: isNews ? byOlder : !byOlder, at });
-    return isNews;
+    const other = stream === 'older' ? 'newer' : 'older';
+    this.#unmatched.set(subject, { stream: isNew ? stream : other, at });
+    return isNew;
   }
 }

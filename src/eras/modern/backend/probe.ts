@@ -15,11 +15,11 @@ import type { ProbedServer, ProbeFinding, ProbeOptions, ProbeResult } from '../.
 import { discoverRequest } from '../wire/discover.js';
 import { META, MODERN_CODE, MODERN_VERSION } from '../wire/names.js';
 
-/** Asks a backend with `server/discover` whether it speaks this era. */
+/** Sends `server/discover` to find out whether a backend speaks this era. */
 export async function probe(options: ProbeOptions): Promise<ProbeResult> {
   let reply = await discover(options);
   let finding = readProbe(reply);
-  // A server may refuse the first version offered and name the one that was offered: ask again as it says.
+  // A server may refuse a version and list the same one as supported; the request is then repeated (basic/versioning).
   if (finding.kind === 'spoken' && reply.kind === 'answer' && reply.frame.type === 'error') {
     const second = await discover(options);
     if (readProbe(second).kind === 'spoken') {
@@ -36,7 +36,7 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
   const { method, params } = discoverRequest(ownInfo);
   const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION, 'mcp-method', method];
   if (forwarded.authorization !== undefined) headers.push('authorization', forwarded.authorization);
-  // A number: there are servers that take no others.
+  // A number, since some servers accept no strings.
   const id = '1';
   const rpc = new RpcCall(id, ticker, { ...SILENT, endpointRefuses: true });
   const timer = setTimeout(() => rpc.abort('silent'), timeoutMs).unref();
@@ -45,21 +45,21 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
   return rpc.reply.finally(() => clearTimeout(timer));
 }
 
-/** What a DiscoverResult says of its server. */
+/** The server that a DiscoverResult describes. */
 function serverIn(reply: RpcReply): ProbedServer | undefined {
   if (reply.kind !== 'answer' || reply.frame.type !== 'result') return undefined;
-  const told = readValue(reply.frame.bytes, reply.frame.result) as Record<string, unknown>;
-  const versions = told['supportedVersions'];
-  const meta = told['_meta'] as Record<string, unknown> | null | undefined;
+  const result = readValue(reply.frame.bytes, reply.frame.result) as Record<string, unknown>;
+  const versions = result['supportedVersions'];
+  const meta = result['_meta'] as Record<string, unknown> | null | undefined;
   return {
     revisions: Array.isArray(versions) ? versions.map(String) : [],
-    capabilities: told['capabilities'],
+    capabilities: result['capabilities'],
     serverInfo: meta?.[META.serverInfo],
     session: undefined,
   };
 }
 
-/** Python's server of the legacy era opens a session for every request without one, the probe included. */
+/** Ends the session that servers on Python's SDK of the legacy era open for any request without one. */
 function discardSession(transport: Transport, reply: RpcReply): void {
   if (reply.kind === 'failed') return;
   const id = reply.headers['mcp-session-id'];
@@ -69,13 +69,10 @@ function discardSession(transport: Transport, reply: RpcReply): void {
   transport.send('DELETE', ['mcp-session-id', id], undefined, sink);
 }
 
-/**
- * Statuses below 500 that speak of the credential, the address, or the load, and come from servers and balancers of any
- * era alike.
- */
+/** Statuses below 500 that prove nothing: they are about credentials, addresses or load, on servers of either era. */
 const NO_EVIDENCE: ReadonlySet<number> = new Set([401, 402, 403, 407, 408, 421, 423, 425, 429]);
 
-/** Reads the answer to the probe by what servers in use say to it (basic/versioning, "Backward Compatibility"). */
+/** What the response to the probe proves (basic/versioning, "Backward Compatibility"). */
 export function readProbe(reply: RpcReply): ProbeFinding {
   if (reply.kind === 'failed') {
     const { failure, message } = reply.error;
@@ -96,12 +93,12 @@ export function readProbe(reply: RpcReply): ProbeFinding {
       return { kind: 'not-spoken', reason: `refuses ${MODERN_VERSION} without naming another version` };
     }
   }
-  const what = `answered server/discover with HTTP ${status}${said(reply)}`;
+  const what = `answered server/discover with HTTP ${status}${errorText(reply)}`;
   if (NO_EVIDENCE.has(status) || status >= 500) return { kind: 'inconclusive', reason: what, slow: false };
   return { kind: 'not-spoken', reason: what };
 }
 
-function said(reply: RpcReply): string {
+function errorText(reply: RpcReply): string {
   if (reply.kind === 'answer' && reply.frame.type === 'error')
     return `, ${reply.frame.code} ${reply.frame.message.slice(0, 120)}`;
   return '';
@@ -113,7 +110,7 @@ function readVersions(bytes: Buffer, node: JsonNode | undefined): ProbeFinding {
   const versions = elementsOf(bytes, node).map((element) => stringOf(bytes, element) ?? '');
   const listed = versions.join(', ');
   if (versions.includes(MODERN_VERSION)) return { kind: 'spoken', reason: `supports ${listed}` };
-  // Dates of this form order as text does.
+  // Dates of this form have the same order as texts.
   const isDate = (version: string): boolean => /^\d{4}-\d\d-\d\d/.test(version);
   if (versions.length > 0 && versions.every((version) => isDate(version) && version > MODERN_VERSION)) {
     return { kind: 'no-common-version', reason: `supports ${listed}, the gateway ${MODERN_VERSION}` };

@@ -7,7 +7,7 @@ import { noAnswerError } from '../../../upstream/no-answer.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import { MODERN_CODE, MODERN_VERSION } from '../wire/names.js';
 
-/** Codes with which a modern server speaks; a 4xx without one of them comes from something else. */
+/** Codes of refusals in this era; a 4xx with another code is not from a modern server. */
 const MODERN_REFUSALS: ReadonlySet<number> = new Set([
   ...Object.values(MODERN_CODE),
   CODE.invalidParams,
@@ -15,8 +15,8 @@ const MODERN_REFUSALS: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * A refusal of the version offered by a server that names it among those that it supports: it is asked again as it says
- * (basic/versioning), since it has carried out nothing.
+ * Whether a reply refuses the version of the request and lists the same one as supported. The request was not carried out
+ * and is repeated (basic/versioning).
  */
 export function namesOwnVersion(reply: RpcReply): boolean {
   if (reply.kind !== 'answer' || reply.frame.type !== 'error') return false;
@@ -28,8 +28,8 @@ export function namesOwnVersion(reply: RpcReply): boolean {
 }
 
 /**
- * A 4xx with a code that the modern era does not use for refusals, or -32022 that names other revisions: the backend
- * may have been replaced, or mean what it says.
+ * The error for a 4xx with a code that is no refusal of this era, or for -32022 with other revisions: the backend may have
+ * been replaced by one of another era.
  */
 export function wrongEraOf(
   name: string,
@@ -46,13 +46,13 @@ export function wrongEraOf(
     }
   }
   if (MODERN_REFUSALS.has(code)) return undefined;
-  // In these words it would make a modern client fall back as well.
+  // Texts of legacy servers without a session, on which a modern client falls back too.
   const certain = /session|not initialized|unsupported protocol version/i.test(message);
   const what = `${name} answered HTTP ${status} ${code}: ${message}`;
   return new WrongEra(what, { otherwise: certain ? undefined : outcome });
 }
 
-/** What a reply that is no result means where a result is needed. */
+/** The error for a reply that is not a result. */
 export function failureOf(name: string, reply: RpcReply): Error {
   if (reply.kind === 'failed') return noAnswerError(name, reply);
   const text = reply.kind === 'no-answer' ? reply.text : (reply.frame as ErrorFrame).message;
@@ -70,8 +70,8 @@ export function failureOf(name: string, reply: RpcReply): Error {
   return badGateway(`${name}: ${text}`);
 }
 
-/** What a reply means to whoever wanted to be told of changes. */
-export function subscriptionFailure(name: string, reply: RpcReply): Error {
+/** The error for a reply that is not a result; an error of the backend is passed on. */
+export function passedOnFailure(name: string, reply: RpcReply): Error {
   if (reply.kind !== 'answer' || reply.frame.type === 'result') return failureOf(name, reply);
   const { frame, status, headers } = reply;
   const outcome = backendError(frame, status, 'neutral');

@@ -15,11 +15,11 @@ const COMMON_HEADERS: readonly string[] = [...POST_HEADERS, 'mcp-protocol-versio
 export interface RequestsOptions {
   readonly transport: Transport;
   readonly ticker: Ticker;
-  /** JSON text of the Implementation that stands in for a client that does not name itself. */
+  /** JSON text of the Implementation object for clients that do not send one. */
   readonly ownInfo: string;
 }
 
-/** How requests to a modern backend are written: their envelope, their headers, and those of the gateway's own. */
+/** Writes the envelopes and headers of requests to a modern backend, and sends requests of the gateway's own. */
 export class ModernRequests {
   readonly #options: RequestsOptions;
   #nextId = 1;
@@ -32,7 +32,7 @@ export class ModernRequests {
     return this.#nextId++;
   }
 
-  /** Headers of a request, name and value in turn. */
+  /** Headers of a request, as alternating names and values. */
   headers(caller: Caller, method: string, name: string | undefined): string[] {
     const headers = [...COMMON_HEADERS];
     headers.push('mcp-method', encodeHeaderValue(method));
@@ -44,7 +44,7 @@ export class ModernRequests {
     return headers;
   }
 
-  /** The members of `_meta` with which every modern request tells who sends it. */
+  /** The members of `_meta` that describe the sender. */
   envelope(caller: Caller): Map<string, string> {
     const { capabilities, neutralCapabilities, era } = caller;
     const envelope = new Map<string, string>([
@@ -56,15 +56,16 @@ export class ModernRequests {
     return envelope;
   }
 
-  /** The beginning of the params of a request of the gateway's own, up to where further members follow. */
+  /** The first members of the params of a request of the gateway's own; the object stays open. */
   #ownParams(caller: Caller): Rope {
     const meta = [...this.envelope(caller)].map(([key, value]) => `${JSON.stringify(key)}:${value}`);
     return new Rope().push(`{"_meta":{${meta.join(',')}}`);
   }
 
   /**
-   * A request of the gateway's own on behalf of a caller, which takes up to `limitMs`.
+   * Sends a request of the gateway's own on behalf of a caller.
    * @param params by name; a `Rope` is JSON text
+   * @param limitMs longest time for the reply
    */
   async request(
     caller: Caller,

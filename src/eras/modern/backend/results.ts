@@ -16,13 +16,14 @@ import {
 import { decodeResult } from '../wire/results.js';
 import { type ToolMap, toolTraits } from '../wire/tool-traits.js';
 
+/** The `resultType` of a result; undefined if it has none. */
 export function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {
   return stringOf(bytes, getMember(bytes, result, 'resultType'));
 }
 
 /**
- * A result of a modern backend: as it came for a caller of this era, without what only this era has for another.
- * @throws ExchangeError for a type of result that the caller cannot be given
+ * The outcome for a result of a modern backend: unchanged for a caller of this era, decoded for one of another era.
+ * @throws ExchangeError for a type of result that the other era does not have
  */
 export function resultOutcome(
   exchange: Exchange,
@@ -53,13 +54,13 @@ export function resultOutcome(
   };
 }
 
-/** A time to live in milliseconds; 0 for what is none. */
+/** A time to live in milliseconds; 0 if it is invalid. */
 export function validTtl(bytes: Buffer, node: JsonNode | undefined): number {
   const ttlMs = node?.kind === 'number' ? Number(textOf(bytes, node)) : 0;
   return Number.isSafeInteger(ttlMs) && ttlMs > 0 ? ttlMs : 0;
 }
 
-/** What a complete result says of how long it may be kept (server/utilities/caching). */
+/** How long a complete result may be cached (server/utilities/caching). */
 function freshnessOf(bytes: Buffer, result: JsonNode, caller: Caller): Freshness | undefined {
   const ttl = getMember(bytes, result, 'ttlMs');
   const ttlMs = validTtl(bytes, ttl);
@@ -67,7 +68,7 @@ function freshnessOf(bytes: Buffer, result: JsonNode, caller: Caller): Freshness
   const type = getMember(bytes, result, 'resultType');
   if (type !== undefined && stringOf(bytes, type) !== 'complete') return undefined;
   const scope = stringOf(bytes, getMember(bytes, result, 'cacheScope'));
-  // What a credential was needed for is not shown to others, whatever the backend says of it.
+  // A result that needed a credential is not shared, even if the backend calls it public.
   return { ttlMs, hintMs: ttlMs, shared: scope === 'public' && caller.forwarded.authorization === undefined };
 }
 
@@ -89,7 +90,7 @@ function unexpectedType(type: string): ExchangeError {
   return new ExchangeError(ownError({ code: CODE.internal, message }));
 }
 
-/** Whether the bytes are one message, and it has nothing beside the envelope's own three members. */
+/** Whether the bytes are one message with the three members of a response only, so that it can be passed on as it is. */
 function isPlainFrame(bytes: Buffer, root: JsonNode): boolean {
   return root.members?.length === 3 && root.start === 0 && root.end === bytes.length;
 }

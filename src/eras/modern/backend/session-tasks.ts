@@ -6,12 +6,12 @@ import { isFinal, readTask, type TaskState, taskNotFound } from '../../../exchan
 import type { Caller } from '../../../exchange/types.js';
 import { getMember, type ResultFrame, type Rope, scanJson, stringOf } from '../../../jsonrpc/index.js';
 import { decodeResult } from '../wire/results.js';
-import { KeptResults, type ResultPlace } from './kept-results.js';
-import { subscriptionFailure } from './refusals.js';
+import { ImmediateResults, type ResultPlace } from './immediate-results.js';
+import { passedOnFailure } from './refusals.js';
 import type { ModernRequests } from './requests.js';
 import { type Asker, type FinishedTask, type TaskAccess, TaskFollower } from './task-follower.js';
 import { type KnownTask, TaskNames, type TaskNamesOptions } from './task-names.js';
-import { callOutcome, completedTask, declaring, requestedTtl } from './task-outcomes.js';
+import { callOutcome, completedTask, requestedTtl, withTasksExtension } from './task-outcomes.js';
 
 /** How long a backend may take to say how a task is. */
 const LOOK_MS = 30_000;
@@ -35,7 +35,7 @@ export class SessionTasks {
   readonly #requests: ModernRequests;
   readonly #readResult: ReadResult;
   readonly #names: TaskNames;
-  readonly #kept: KeptResults;
+  readonly #kept: ImmediateResults;
   readonly #follower: TaskFollower;
   readonly #cancelled = new LRUCache<string, true>({ max: REMEMBERED });
   /** Tasks that wanted to know something when a client looked at them. */
@@ -51,7 +51,7 @@ export class SessionTasks {
     this.#backendName = backendName;
     this.#requests = requests;
     this.#readResult = readResult;
-    this.#kept = new KeptResults(options, options.ticker);
+    this.#kept = new ImmediateResults(options, options.ticker);
     this.#follower = new TaskFollower(() => requests.nextId());
   }
 
@@ -221,9 +221,9 @@ export class SessionTasks {
     inputResponses?: Rope,
   ): Promise<ResultFrame> {
     const params = inputResponses === undefined ? { taskId } : { taskId, inputResponses };
-    const reply = await this.#requests.request(declaring(caller), method, params, LOOK_MS);
+    const reply = await this.#requests.request(withTasksExtension(caller), method, params, LOOK_MS);
     if (reply.kind !== 'answer' || reply.frame.type === 'error')
-      throw subscriptionFailure(this.#backendName, reply);
+      throw passedOnFailure(this.#backendName, reply);
     return reply.frame;
   }
 }

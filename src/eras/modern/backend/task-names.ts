@@ -12,21 +12,21 @@ export interface TaskNamesOptions extends TaskLimits {
   readonly ticker: Ticker;
 }
 
-/** What a name stands for: a task of the backend, or a result that is kept under a number. */
+/** The target of a name: a task of the backend, or an immediate result that is kept under a number. */
 type Named =
   | { readonly kind: 'task'; readonly id: string; readonly tool: string | undefined }
   | { readonly kind: 'kept'; readonly number: string };
 
 export type KnownTask = Named & {
-  /** The name under which the client knows it. */
+  /** The sealed name, which is the client's task id. */
   readonly name: string;
 };
 
 type Sealed = [principal: string, kind: Named['kind'], id: string, tool: string | null];
 
 /**
- * Names of tasks for clients that ask about them on this route. They are sealed, so that they are good for the principal
- * who was given them and for nobody else, whatever the backend makes of it, and in any process with the key.
+ * Sealed names of tasks, which clients of this route get as task ids. A name is valid for the principal that received it
+ * only, in any process with the same key.
  */
 export class TaskNames {
   readonly #sealer: Sealer;
@@ -45,13 +45,13 @@ export class TaskNames {
     return this.#sealer.seal(this.#purpose, JSON.stringify(sealed));
   }
 
-  /** The task that a request names; undefined for a name that is none, or is somebody else's. */
-  open({ bytes, node }: Params, asker: Principal): KnownTask | undefined {
+  /** The task that a request names; undefined for an invalid name, and for that of another principal. */
+  open({ bytes, node }: Params, caller: Principal): KnownTask | undefined {
     const name = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'taskId'));
     const content = name === undefined ? undefined : this.#sealer.open(this.#purpose, name);
     if (name === undefined || content === undefined) return undefined;
     const [principal, kind, id, tool] = JSON.parse(content) as Sealed;
-    if (principal !== asker) return undefined;
+    if (principal !== caller) return undefined;
     return kind === 'task' ? { kind, id, tool: tool ?? undefined, name } : { kind, number: id, name };
   }
 }

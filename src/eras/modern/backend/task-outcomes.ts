@@ -15,23 +15,24 @@ import {
 } from '../../../jsonrpc/index.js';
 import { decodeResult } from '../wire/results.js';
 
-/** How often a client may look at a task that is done: it need not wait. */
-const DONE_POLL_MS = 100;
+/** `pollIntervalMs` of a completed task, whose result is available at once. */
+const COMPLETED_POLL_MS = 100;
 
+/** By the capabilities without it: most callers share one object. */
 const declared = new WeakMap<ClientCapabilities, ClientCapabilities>();
 
-/** A caller as one that takes handles of tasks, where the gateway takes them in its place. */
-export function declaring(caller: Caller): Caller {
+/** The caller with the tasks extension among its capabilities: the gateway handles the tasks for it. */
+export function withTasksExtension(caller: Caller): Caller {
   const { neutralCapabilities } = caller;
   let known = declared.get(neutralCapabilities);
   if (known === undefined) {
-    known = withTasks(neutralCapabilities.text);
+    known = addTasksExtension(neutralCapabilities.text);
     declared.set(neutralCapabilities, known);
   }
   return { ...caller, neutralCapabilities: known };
 }
 
-function withTasks(text: string): ClientCapabilities {
+function addTasksExtension(text: string): ClientCapabilities {
   const bytes = Buffer.from(text);
   const root = scanJson(bytes, 2);
   const extensions = getMember(bytes, root, 'extensions');
@@ -43,13 +44,13 @@ function withTasks(text: string): ClientCapabilities {
   return readCapabilities(out.toBuffer().toString());
 }
 
-/** The time to live that a call asks for that is to become a task (2025-11-25), in milliseconds. */
+/** The time to live that a task-augmented call requests (2025-11-25), in milliseconds. */
 export function requestedTtl({ bytes, node }: Params): number | undefined {
   const task = node === undefined ? undefined : getMember(bytes, node, 'task');
   return task?.kind === 'object' ? numberOf(bytes, getMember(bytes, task, 'ttl')) : undefined;
 }
 
-/** JSON text of a task that was done as soon as it began, without its name. */
+/** JSON text of a task that is already completed; its id is still empty. */
 export function completedTask(ttlMs: number): string {
   const now = new Date().toISOString();
   return JSON.stringify({
@@ -58,11 +59,11 @@ export function completedTask(ttlMs: number): string {
     createdAt: now,
     lastUpdatedAt: now,
     ttlMs,
-    pollIntervalMs: DONE_POLL_MS,
+    pollIntervalMs: COMPLETED_POLL_MS,
   });
 }
 
-/** What became of the call, by a task that is over; undefined where the server does not tell. */
+/** The outcome of the call in a task that has ended; undefined if the server does not state it. */
 export function callOutcome(
   { bytes, result }: ResultFrame,
   { status }: TaskState,

@@ -2,12 +2,13 @@ import { LRUCache } from 'lru-cache';
 import { elementsOf, getMember, type ResultFrame, stringOf } from '../../../jsonrpc/index.js';
 import { type ToolMap, type ToolTraits, toolTraits } from '../wire/tool-traits.js';
 
-/** Fetches one page of `tools/list`; undefined where the backend answers with an error. */
+/** Fetches one page of `tools/list`; undefined if the backend responds with an error. */
 export type PageFetcher = (cursor: string | undefined) => Promise<ResultFrame | undefined>;
 
-const KEPT_MS = 60_000;
-const MAX_INDEXES = 500;
-/** A list that does not end is cut here. */
+/** How long a list is used before it is read again. */
+const TTL_MS = 60_000;
+const MAX_LISTS = 500;
+/** Limit for a list whose cursors do not end. */
 const MAX_PAGES = 100;
 
 interface Entry {
@@ -15,21 +16,21 @@ interface Entry {
   readonly tools: Promise<ToolMap>;
 }
 
-/** The tools of a modern backend as its callers see them, by caller: lists may differ by authorization. */
+/** Caches the traits of a modern backend's tools for each caller: lists may differ by authorization. */
 export class ToolIndex {
-  readonly #entries = new LRUCache<string, Entry>({ max: MAX_INDEXES });
+  readonly #entries = new LRUCache<string, Entry>({ max: MAX_LISTS });
 
-  /** All pages, fetched once for callers that come at once. */
+  /** The tools of all pages; concurrent calls share one fetch. */
   get(key: string, fetchPage: PageFetcher): Promise<ToolMap> {
     const known = this.#entries.get(key);
-    if (known !== undefined && performance.now() - known.at < KEPT_MS) return known.tools;
+    if (known !== undefined && performance.now() - known.at < TTL_MS) return known.tools;
     const tools = readPages(fetchPage);
     this.#entries.set(key, { at: performance.now(), tools });
     tools.catch(() => this.forget(key));
     return tools;
   }
 
-  /** The lists have changed. */
+  /** Forgets all lists, after a change. */
   clear(): void {
     this.#entries.clear();
   }
@@ -49,8 +50,8 @@ async function readPages(fetchPage: PageFetcher): Promise<ToolMap> {
     const list = getMember(bytes, result, 'tools');
     for (const tool of list?.kind === 'array' ? elementsOf(bytes, list) : []) {
       const name = stringOf(bytes, getMember(bytes, tool, 'name'));
-      const facts = toolTraits(bytes, tool);
-      if (name !== undefined && facts !== undefined) tools.set(name, facts);
+      const traits = toolTraits(bytes, tool);
+      if (name !== undefined && traits !== undefined) tools.set(name, traits);
     }
     const next = stringOf(bytes, getMember(bytes, result, 'nextCursor'));
     if (next === undefined || next === cursor) break;

@@ -6,31 +6,32 @@ import type { Ticker, Ticking } from '../../../exchange/ticker.js';
 import type { Principal } from '../../../exchange/types.js';
 import { NOWHERE } from '../../../exchange/unordered-set.js';
 
-/** Bytes of results that are kept together; the oldest make way. */
+/** Limit of all results in bytes; the oldest are evicted. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 interface KeptResult {
   readonly principal: Principal;
-  /** JSON text of the task, in the neutral form and without the result. */
+  /** JSON text of the task in the neutral form, without its result. */
   readonly task: string;
   readonly outcome: ResultOutcome;
   /** On the monotonic clock. */
   readonly expiresAt: number;
 }
 
-/** A place that was taken for a result. */
+/** A reservation for one result. */
 export interface ResultPlace {
   readonly ttlMs: number;
-  /** Returns the number under which it is kept. */
+  /** Stores the result; returns its number. */
   keep(task: string, outcome: ResultOutcome): string;
-  giveBack(): void;
+  /** Gives up a reservation that was not used. */
+  release(): void;
 }
 
 /**
- * Results of calls that were to become tasks and did not: their clients come for them as for those of tasks. Each is kept
- * for a while, so many for a principal and in all.
+ * Results of calls that a client requested as tasks and the backend answered at once. They are kept for a limited time,
+ * since the client fetches them as it would fetch those of tasks.
  */
-export class KeptResults implements Ticking {
+export class ImmediateResults implements Ticking {
   place = NOWHERE;
   readonly #limits: TaskLimits;
   readonly #ticker: Ticker;
@@ -50,19 +51,19 @@ export class KeptResults implements Ticking {
   }
 
   /**
-   * Takes a place before the call is made, since afterwards it could not be refused any more. The oldest result of the
-   * principal makes way.
-   * @throws ExchangeError when there are too many
+   * Reserves a place before the call, which could not be refused afterwards. At the limit of the principal, its oldest
+   * result is evicted.
+   * @throws ExchangeError if the limit is reached
    */
   admit(principal: Principal, ttlMs = this.#limits.ttlMs): ResultPlace {
-    if (this.#quota.full(principal) === 'own') this.#makeRoom(principal);
+    if (this.#quota.full(principal) === 'own') this.#evictOldest(principal);
     this.#quota.take(principal);
     const time = Math.min(ttlMs, this.#limits.ttlMs);
-    let taken = true;
+    let reserved = true;
     return {
       ttlMs: time,
       keep: (task, outcome) => {
-        taken = false;
+        reserved = false;
         const number = randomBytes(16).toString('base64url');
         this.#results.set(number, { principal, task, outcome, expiresAt: performance.now() + time });
         this.#bytes += outcome.bytes.length;
@@ -73,9 +74,9 @@ export class KeptResults implements Ticking {
         }
         return number;
       },
-      giveBack: () => {
-        if (taken) this.#quota.give(principal);
-        taken = false;
+      release: () => {
+        if (reserved) this.#quota.give(principal);
+        reserved = false;
       },
     };
   }
@@ -91,7 +92,7 @@ export class KeptResults implements Ticking {
     if (this.#results.size === 0) this.#ticker.remove(this);
   }
 
-  #makeRoom(principal: Principal): void {
+  #evictOldest(principal: Principal): void {
     for (const [number, kept] of this.#results) {
       if (kept.principal !== principal) continue;
       this.#drop(number);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Overlap } from '../../src/eras/modern/backend/overlap.js';
+import { Overlap } from '../../../../src/eras/modern/backend/overlap.js';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -8,8 +8,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** `o` and `n` are what the older and the newer stream tell; a number is a pause in milliseconds. */
-function newsOf(...steps: (string | number)[]): string {
+/** The changes passed on, of those on the older (`o`) and the newer (`n`) stream; a number is a pause in milliseconds. */
+function passedOn(...steps: (string | number)[]): string {
   const overlap = new Overlap(() => {});
   overlap.begin();
   return steps
@@ -19,7 +19,7 @@ function newsOf(...steps: (string | number)[]): string {
         return '';
       }
       const [stream, subject = 'x'] = step;
-      return overlap.isNews(subject, stream === 'o') ? step : '';
+      return overlap.isNew(subject, stream === 'o' ? 'older' : 'newer') ? step : '';
     })
     .join('');
 }
@@ -32,17 +32,17 @@ test.each([
   [['oa', 'nb', 'na', 'ob'], 'oanb'],
   [['o'], 'o'],
   [['n', 'n'], 'nn'],
-  // What only the older one told, before the newer one began, is no twin of what comes later.
+  // A change that came on the older stream only does not match a later one.
   [['o', 80, 'n', 'o'], 'on'],
   [['o', 80, 'o', 'n'], 'oo'],
   [['o', 10, 'o', 'n', 'n'], 'oo'],
-  // After the end all is news.
+  // After the end every change is new.
   [['o', 160, 'n'], 'on'],
-])('of %j, told is %s', (steps, told) => {
-  expect(newsOf(...steps)).toBe(told);
+])('of %j, %s is passed on', (steps, expected) => {
+  expect(passedOn(...steps)).toBe(expected);
 });
 
-test('the older stream is read on for a moment, and closed once', async () => {
+test('the older stream is closed once, after the overlap', async () => {
   const close = vi.fn();
   const overlap = new Overlap(close);
   await vi.advanceTimersByTimeAsync(5_000);
