@@ -37,6 +37,8 @@ interface SideOptions {
   readonly route: string;
   readonly sealer: Sealer;
   readonly ticker: Ticker;
+  /** Reports an error of the gateway itself that reaches no client. */
+  readonly onFault: (error: unknown) => void;
 }
 
 export interface ClientSideOptions extends SideOptions {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { isRecord } from './record.js';
 import type { ClientCapabilities, Principal } from './types.js';
 
 export function sha256(text: string | Buffer): string {
@@ -43,12 +44,19 @@ export const NO_CAPABILITIES: ClientCapabilities = readCapabilities('{}');
 export function ownerOf(authorization: string | undefined): string | undefined {
   const payload = /^Bearer +[\w-]+\.([\w-]+)\.[\w-]+ *$/i.exec(authorization ?? '')?.[1];
   if (payload === undefined) return undefined;
+  const claims = parsed(Buffer.from(payload, 'base64url').toString());
+  if (!isRecord(claims)) return undefined;
+  const { iss, sub, azp, client_id } = claims;
+  if (typeof iss !== 'string' || typeof sub !== 'string') return undefined;
+  return sha256(canonicalJson([iss, sub, azp ?? client_id ?? null])).slice(0, 22);
+}
+
+function parsed(text: string): unknown {
   try {
-    const { iss, sub, azp, client_id } = JSON.parse(Buffer.from(payload, 'base64url').toString());
-    if (typeof iss !== 'string' || typeof sub !== 'string') return undefined;
-    return sha256(canonicalJson([iss, sub, azp ?? client_id ?? null])).slice(0, 22);
-  } catch {
-    return undefined;
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
   }
 }
 

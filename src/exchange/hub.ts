@@ -12,6 +12,7 @@ import {
   resourceUpdate,
   sameFilter,
 } from './changes.js';
+import { faultsTo, isFailure } from './failures.js';
 import { WrongEra } from './side-errors.js';
 
 /** The one source of changes that all subscribers of a hub share. */
@@ -43,17 +44,23 @@ export interface Subscriber {
   onNarrowed(): void;
 }
 
+export interface UpdateOptions {
+  /**
+   * Asks a backend that cannot be asked again until it can, in place of an error. The subscriber is then notified of a
+   * change of all that it wants.
+   */
+  readonly keepTrying?: boolean;
+}
+
 /** One subscriber's place in a hub. */
 export interface Subscription {
   /** What of the wanted filter the backend agreed to tell of. */
   readonly honoured: ChangeFilter;
   /**
    * Wants other changes from now on.
-   * @param patient where the backend cannot be asked, it is asked again until it can, and then the subscriber is told
-   * that what it wants may have changed
    * @throws ExchangeError when the backend cannot be asked; what was wanted before then stands
    */
-  update(filter: ChangeFilter, patient?: boolean): Promise<ChangeFilter>;
+  update(filter: ChangeFilter, options?: UpdateOptions): Promise<ChangeFilter>;
   close(): void;
 }
 
@@ -64,6 +71,16 @@ interface Entry extends Subscription {
   honoured: ChangeFilter;
   /** It waits for a backend that could not be asked. */
   waits: boolean;
+}
+
+export interface HubOptions {
+  /** Makes the upstream. */
+  readonly open: (listener: UpstreamListener) => Upstream;
+  /** Observes every change, whether or not a subscriber wants it. */
+  readonly onChange: (change: Change) => void;
+  /** Called once, when the hub has closed itself for want of subscribers. */
+  readonly onIdle: () => void;
+  readonly onFault: (error: unknown) => void;
 }
 
 /** How long an upstream that nobody needs any more is kept for the next one who does. */
@@ -78,6 +95,7 @@ export class Hub {
   readonly #upstream: Upstream;
   readonly #observe: (change: Change) => void;
   readonly #onIdle: () => void;
+  readonly #ignoreFailure: (error: unknown) => undefined;
   readonly #entries = new Set<Entry>();
   /** What the upstream was asked for last, without the resources that the backend refused. */
   #applied: ChangeFilter = NO_CHANGES;
@@ -92,18 +110,10 @@ export class Hub {
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
 
-  /**
-   * @param open makes the upstream
-   * @param observe told of every change, whoever listens
-   * @param onIdle called once, when the hub has closed itself because nobody is left
-   */
-  constructor(
-    open: (listener: UpstreamListener) => Upstream,
-    observe: (change: Change) => void,
-    onIdle: () => void,
-  ) {
-    this.#observe = observe;
+  constructor({ open, onChange, onIdle, onFault }: HubOptions) {
+    this.#observe = onChange;
     this.#onIdle = onIdle;
+    this.#ignoreFailure = faultsTo(onFault);
     this.#upstream = open({
       onChange: (change) => this.tell(change),
       onGap: () => this.#tellOfGap(),
@@ -128,7 +138,7 @@ export class Hub {
       wanted: NO_CHANGES,
       honoured: NO_CHANGES,
       waits: false,
-      update: (filter, patient) => this.#update(entry, filter, patient === true),
+      update: (filter, options) => this.#update(entry, filter, options),
       close: () => this.#close(entry),
     };
     this.#entries.add(entry);
@@ -159,7 +169,7 @@ export class Hub {
   hurry(): void {
     if (!this.#down) return;
     this.#backoff.reset();
-    this.#settle().catch(() => {});
+    this.#settle().catch(this.#ignoreFailure);
   }
 
   close(): void {
@@ -172,13 +182,17 @@ export class Hub {
     this.#onIdle();
   }
 
-  async #update(entry: Entry, filter: ChangeFilter, patient: boolean): Promise<ChangeFilter> {
+  async #update(
+    entry: Entry,
+    filter: ChangeFilter,
+    { keepTrying = false }: UpdateOptions = {},
+  ): Promise<ChangeFilter> {
     const before = entry.wanted;
     entry.wanted = filter;
     try {
       await this.#settle();
     } catch (error) {
-      if (!patient) {
+      if (!keepTrying || !isFailure(error)) {
         if (entry.wanted === filter) entry.wanted = before;
         throw error;
       }
@@ -201,12 +215,12 @@ export class Hub {
   #close(entry: Entry): void {
     if (!this.#entries.delete(entry) || this.#closed) return;
     if (this.#entries.size === 0) this.#lingering = setTimeout(() => this.#endIfIdle(), LINGER_MS).unref();
-    else if (!this.#down) this.#settle().catch(() => {});
+    else if (!this.#down) this.#settle().catch(this.#ignoreFailure);
   }
 
   /** Lets go of the backend in the proper way first; whoever comes meanwhile waits for that, and begins anew. */
   async #endIfIdle(): Promise<void> {
-    await this.#settle().catch(() => {});
+    await this.#settle().catch(this.#ignoreFailure);
     if (this.#entries.size === 0) this.close();
   }
 
@@ -258,7 +272,7 @@ export class Hub {
   #tryLater(): void {
     clearTimeout(this.#retry);
     if (this.#closed) return;
-    this.#retry = setTimeout(() => this.#settle().catch(() => {}), this.#backoff.next()).unref();
+    this.#retry = setTimeout(() => this.#settle().catch(this.#ignoreFailure), this.#backoff.next()).unref();
   }
 
   #comeUp(): void {

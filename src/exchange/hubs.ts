@@ -1,6 +1,7 @@
-import type { Change } from './changes.js';
-import { Hub, type Upstream, type UpstreamListener } from './hub.js';
+import { Hub, type HubOptions, type Upstream, type UpstreamListener } from './hub.js';
 import type { Caller } from './types.js';
+
+export type HubsOptions = Pick<HubOptions, 'onChange' | 'onFault'>;
 
 interface Known {
   readonly hub: Hub;
@@ -11,11 +12,10 @@ interface Known {
 /** The hubs of one outbound side: one for all callers with the same rights. */
 export class Hubs {
   readonly #hubs = new Map<string, Known>();
-  readonly #observe: (change: Change) => void;
+  readonly #options: HubsOptions;
 
-  /** @param observe told of every change that any of the hubs hears of */
-  constructor(observe: (change: Change) => void) {
-    this.#observe = observe;
+  constructor(options: HubsOptions) {
+    this.#options = options;
   }
 
   /**
@@ -32,11 +32,11 @@ export class Hubs {
       this.#renew(known, caller);
       return known.hub;
     }
-    const hub = new Hub(
-      (listener) => open(listener, () => this.#hubs.get(key)?.caller ?? caller),
-      this.#observe,
-      () => this.#hubs.delete(key),
-    );
+    const hub = new Hub({
+      open: (listener) => open(listener, () => this.#hubs.get(key)?.caller ?? caller),
+      ...this.#options,
+      onIdle: () => this.#hubs.delete(key),
+    });
     this.#hubs.set(key, { hub, caller });
     return hub;
   }

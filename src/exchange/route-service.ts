@@ -2,7 +2,7 @@ import type { ChangeFilter } from './changes.js';
 import type { Exchange } from './exchange.js';
 import type { Subscriber, Subscription } from './hub.js';
 import type { ServerDescription } from './outbound.js';
-import type { Outcome } from './outcome.js';
+import type { ErrorOutcome, Outcome } from './outcome.js';
 import type { Caller, EraName } from './types.js';
 
 /** What the inbound sides need of a route: its backend, whatever era it is of. */
@@ -34,6 +34,10 @@ export interface RouteService {
     subscriber: Subscriber,
     acknowledge: (honoured: ChangeFilter) => void,
   ): Promise<Outcome>;
+  /**
+   * What an error means to the client. A fault of the gateway is reported, and becomes an internal error.
+   */
+  failureOf(error: unknown): ErrorOutcome;
   /** Writes the one log line of an exchange. */
   record(exchange: Exchange, httpStatus: number, outcome: Outcome): void;
 }

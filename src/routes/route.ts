@@ -73,7 +73,7 @@ export class Route implements RouteService {
         return outcome;
       });
     } catch (error) {
-      return exchange.timedOut ? timedOut(this.#options.limits.totalMs).outcome : this.#failure(error);
+      return exchange.timedOut ? timedOut(this.#options.limits.totalMs).outcome : this.failureOf(error);
     } finally {
       this.#inFlight.release(exchange);
     }
@@ -91,7 +91,7 @@ export class Route implements RouteService {
       this.#descriptions.set(caller, description);
       return description;
     } catch (error) {
-      const outcome = this.#failure(error);
+      const outcome = this.failureOf(error);
       const stale = isDown(outcome) ? this.#descriptions.stale(caller) : undefined;
       if (stale === undefined) throw new ExchangeError(outcome);
       return stale;
@@ -102,7 +102,7 @@ export class Route implements RouteService {
     try {
       await attempt(this.#options.eraChoice, { caller }, (side) => side.authenticate(caller));
     } catch (error) {
-      const outcome = this.#failure(error);
+      const outcome = this.failureOf(error);
       // An error of the backend itself, or of scopes, does not refuse the credential.
       if (outcome.origin === 'gateway' && !lacksScope(outcome)) throw new ExchangeError(outcome);
     }
@@ -114,7 +114,7 @@ export class Route implements RouteService {
         side.subscribe(caller, filter, subscriber),
       );
     } catch (error) {
-      throw new ExchangeError(this.#failure(error));
+      throw new ExchangeError(this.failureOf(error));
     }
   }
 
@@ -151,8 +151,7 @@ export class Route implements RouteService {
     await Promise.all(this.#options.outbounds.map((outbound) => outbound.close()));
   }
 
-  /** What an error means to the client. */
-  #failure(error: unknown): ErrorOutcome {
+  failureOf(error: unknown): ErrorOutcome {
     if (error instanceof ExchangeError) return this.#withoutForeignChallenge(error.outcome);
     if (error instanceof WrongEra)
       return ownError({ code: CODE.internal, message: error.message, status: 502 });

@@ -53,7 +53,7 @@ export function transportOptions(
 export function backendSideOptions(
   { path, backend, timeouts, sessions, questions, tasks, cache }: RouteConfig,
   limits: LimitsConfig,
-  { sealer, ticker }: SharedParts,
+  { sealer, ticker, onFault }: SharedParts,
   transport: Transport,
   onChange: (change: Change) => void,
 ): BackendSideOptions {
@@ -62,6 +62,7 @@ export function backendSideOptions(
     name: backendName(backend),
     sealer,
     ticker,
+    onFault,
     transport,
     ownInfo: OWN_INFO,
     // A server that is started has to come up first.
@@ -78,12 +79,13 @@ export function backendSideOptions(
 export function clientSideOptions(
   { path, sessions, questions, tasks, timeouts, legacySse }: RouteConfig,
   limits: LimitsConfig,
-  { sealer, ticker, replay }: SharedParts,
+  { sealer, ticker, replay, onFault }: SharedParts,
 ): ClientSideOptions {
   return {
     route: path,
     sealer,
     ticker,
+    onFault,
     sessions: {
       max: limits.sessions,
       idleMs: sessions.idleMs,

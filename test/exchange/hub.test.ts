@@ -9,6 +9,7 @@ import {
   resourceUpdate,
   subjectOf,
 } from '../../src/exchange/changes.js';
+import { badGateway } from '../../src/exchange/errors.js';
 import { Hub, type Subscriber, type UpstreamListener } from '../../src/exchange/hub.js';
 
 beforeEach(() => {
@@ -31,6 +32,7 @@ function start() {
   let listener!: UpstreamListener;
   const applied: string[] = [];
   const observed: string[] = [];
+  const faults: unknown[] = [];
   let pending = 0;
   let most = 0;
   let closed = 0;
@@ -43,8 +45,8 @@ function start() {
     gap: () => listener.onGap(),
     down: () => listener.onDown(),
   };
-  const hub = new Hub(
-    (given) => {
+  const hub = new Hub({
+    open: (given) => {
       listener = given;
       return {
         async apply(wanted) {
@@ -62,12 +64,13 @@ function start() {
         },
       };
     },
-    (change) => observed.push(subjectOf(change)),
-    () => {
+    onChange: (change) => observed.push(subjectOf(change)),
+    onIdle: () => {
       idle += 1;
     },
-  );
-  return { hub, up, applied, observed, most: () => most, closed: () => closed, idle: () => idle };
+    onFault: (error) => faults.push(error),
+  });
+  return { hub, up, applied, observed, faults, most: () => most, closed: () => closed, idle: () => idle };
 }
 
 class Ear implements Subscriber {
@@ -81,7 +84,7 @@ class Ear implements Subscriber {
   }
 }
 
-const failing = () => Promise.reject(new Error('away'));
+const failing = () => Promise.reject(badGateway('away'));
 
 describe('a hub', () => {
   test('asks for the union of what is wanted, and tells each what it wanted', async () => {
@@ -256,18 +259,31 @@ describe('a hub', () => {
     expect(both.heard).toEqual(['tools']);
   });
 
-  test('waits with a patient subscriber until the backend can be asked', async () => {
+  test('keeps trying for a subscriber that wants that, until the backend can be asked', async () => {
     const { hub, up } = start();
     up.answer = failing;
     const ear = new Ear();
     const subscription = hub.join(ear);
-    expect(isEmpty(await subscription.update(TOOLS, true))).toBe(true);
+    expect(isEmpty(await subscription.update(TOOLS, { keepTrying: true }))).toBe(true);
     await vi.advanceTimersByTimeAsync(5_000);
     expect(ear.heard).toEqual([]);
     up.answer = (wanted) => wanted;
     await vi.advanceTimersByTimeAsync(10_000);
     expect(ear.heard).toEqual(['tools']);
     expect(shown(subscription.honoured)).toBe('toolsListChanged');
+  });
+
+  test('reports what is no failure of the backend, and tries again all the same', async () => {
+    const { hub, up, faults, applied } = start();
+    await hub.subscribe(TOOLS, new Ear());
+    const fault = new TypeError('a fault of the gateway');
+    up.answer = () => Promise.reject(fault);
+    up.down();
+    await vi.advanceTimersByTimeAsync(500);
+    expect(faults).toEqual([fault]);
+    up.answer = (wanted) => wanted;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(applied).toHaveLength(3);
   });
 
   test('hurries where what kept it down may be over', async () => {

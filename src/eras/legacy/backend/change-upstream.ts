@@ -1,4 +1,5 @@
 import { type ChangeFilter, changeOf, isEmpty, NO_CHANGES } from '../../../exchange/changes.js';
+import { ignoreFailure } from '../../../exchange/failures.js';
 import type { Upstream, UpstreamListener } from '../../../exchange/hub.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
 import type { NotificationFrame } from '../../../jsonrpc/index.js';
@@ -113,7 +114,9 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
   /** What a subscription that the backend does not end still tells, nobody wants to hear. */
   async #unsubscribe(session: BackendSession, uris: readonly string[]): Promise<void> {
     for (const uri of uris) this.#subscribed.delete(uri);
-    await this.#setUp.askForEach(uris, session, 'resources/unsubscribe', this.#forwarded()).catch(() => {});
+    await this.#setUp
+      .askForEach(uris, session, 'resources/unsubscribe', this.#forwarded())
+      .catch(ignoreFailure);
   }
 
   #detach(): void {

@@ -18,6 +18,7 @@ export interface LegacyBackendOptions {
   readonly name: string;
   readonly transport: Transport;
   readonly ticker: Ticker;
+  readonly onFault: (error: unknown) => void;
   /** Longest time for one handshake. */
   readonly handshakeMs: number;
   /** The newest revision to offer. */
@@ -32,6 +33,8 @@ export class LegacyBackend {
   readonly name: string;
   readonly transport: Transport;
   readonly ticker: Ticker;
+  /** Reports an error of the gateway itself that reaches no client. */
+  readonly onFault: (error: unknown) => void;
   /** Longest time for one handshake. */
   readonly handshakeMs: number;
   /** Tells the responses that mean a lost session. */
@@ -48,6 +51,7 @@ export class LegacyBackend {
     this.name = options.name;
     this.transport = options.transport;
     this.ticker = options.ticker;
+    this.onFault = options.onFault;
     this.handshakeMs = options.handshakeMs;
     this.losses = new LossTable(options.lost, options.transport.ownsSessions);
     this.#newestAllowed = options.newestRevision ?? NEWEST_LEGACY;

@@ -1,3 +1,4 @@
+import { ignoreFailure } from '../../../exchange/failures.js';
 import { type Caller, LOG_LEVELS, type LogLevel } from '../../../exchange/types.js';
 import type { BackendSession } from './session.js';
 import type { SetUp } from './session-setup.js';
@@ -19,6 +20,9 @@ export class LogLevels {
     this.#levels.set(session, logLevel);
     // What is wrong with the session the call will find out itself.
     const asked = this.#setUp.ask(session, 'logging/setLevel', { level: logLevel }, caller.forwarded);
-    await asked.catch(() => this.#levels.delete(session));
+    await asked.catch((error) => {
+      this.#levels.delete(session);
+      ignoreFailure(error);
+    });
   }
 }

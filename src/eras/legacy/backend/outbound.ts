@@ -34,6 +34,7 @@ import { LegacyTasks } from './tasks.js';
 export class LegacyOutbound implements Outbound {
   readonly era = 'legacy';
   readonly setUp = new SetUp();
+  readonly onFault: (error: unknown) => void;
   readonly #options: BackendSideOptions;
   readonly #backend: LegacyBackend;
   readonly #pooled: PooledSessions;
@@ -45,6 +46,7 @@ export class LegacyOutbound implements Outbound {
   constructor(options: BackendSideOptions) {
     const { sessions, questions, tasks, ownInfo } = options;
     this.#options = options;
+    this.onFault = options.onFault;
     this.#backend = new LegacyBackend({ ...options, lost: sessions.lost });
     this.#breaker = new CircuitBreaker(options.handshakeMs);
     this.#roots = new Roots(questions.roots);
@@ -56,6 +58,7 @@ export class LegacyOutbound implements Outbound {
       setUp: this.setUp,
       open: (params) => this.#open(params),
       onChange: (change) => this.#changed(change),
+      onFault: options.onFault,
     });
   }
 

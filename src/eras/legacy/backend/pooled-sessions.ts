@@ -1,5 +1,6 @@
 import { type Change, type ChangeFilter, changeOf, isChange } from '../../../exchange/changes.js';
 import { CODE } from '../../../exchange/errors.js';
+import { ignoreFailure } from '../../../exchange/failures.js';
 import type { Subscriber, Subscription } from '../../../exchange/hub.js';
 import { Hubs } from '../../../exchange/hubs.js';
 import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
@@ -30,8 +31,9 @@ export interface PooledSessionsOptions extends PoolOptions {
   /** JSON text of the Implementation that stands in for a client that does not name itself. */
   readonly ownInfo: string;
   readonly open: (params: HandshakeParams) => Promise<BackendSession>;
-  /** Told of every change that is heard of, whoever else wants to know. */
+  /** Observes every change, whether or not a client listens. */
   readonly onChange: (change: Change) => void;
+  readonly onFault: (error: unknown) => void;
 }
 
 /** As whom a session is opened. */
@@ -70,7 +72,7 @@ export class PooledSessions {
   constructor(options: PooledSessionsOptions) {
     this.#options = options;
     this.#pool = new SessionPool(options);
-    this.#hubs = new Hubs(options.onChange);
+    this.#hubs = new Hubs(options);
   }
 
   /** What {@link PooledSessions.lease} gives, where there is nothing to wait for. */
@@ -134,7 +136,7 @@ export class PooledSessions {
     for (const uri of missing) watched.add(uri);
     // What it refuses, or that it is gone, the call will find out by itself.
     const asked = this.#options.setUp.askForEach(missing, session, 'resources/subscribe', caller.forwarded);
-    await asked.catch(() => {});
+    await asked.catch(ignoreFailure);
     return lease;
   }
 

@@ -1,3 +1,4 @@
+import { isFailure } from '../../../exchange/failures.js';
 import { type JsonNode, valueOf as readValue } from '../../../jsonrpc/index.js';
 import type { ProbedServer, ProbeOptions, ProbeResult } from '../../era.js';
 import { NEWEST_LEGACY } from '../wire/revisions.js';
@@ -8,7 +9,10 @@ import type { BackendSession } from './session.js';
 /** Asks a backend with a handshake whether it speaks this era; the session is ended again. */
 export async function probe(options: ProbeOptions): Promise<ProbeResult> {
   const { name, transport, ticker, ownInfo, timeoutMs, forwarded } = options;
-  const backend = new LegacyBackend({ name, transport, ticker, handshakeMs: timeoutMs });
+  const onFault = (error: unknown): never => {
+    throw error;
+  };
+  const backend = new LegacyBackend({ name, transport, ticker, handshakeMs: timeoutMs, onFault });
   try {
     const session = await openSession(backend, {
       revision: NEWEST_LEGACY,
@@ -20,10 +24,11 @@ export async function probe(options: ProbeOptions): Promise<ProbeResult> {
     await session.end(forwarded);
     return { finding: { kind: 'spoken', reason: `answered with ${session.info.revision}` }, server };
   } catch (error) {
-    const { message } = error as Error;
-    return error instanceof HandshakeRefused
-      ? { finding: { kind: 'not-spoken', reason: `refused, ${message}` }, server: undefined }
-      : { finding: { kind: 'inconclusive', reason: `failed, ${message}`, slow: false }, server: undefined };
+    if (error instanceof HandshakeRefused)
+      return { finding: { kind: 'not-spoken', reason: `refused, ${error.message}` }, server: undefined };
+    if (!isFailure(error)) throw error;
+    const reason = `failed, ${error.message}`;
+    return { finding: { kind: 'inconclusive', reason, slow: false }, server: undefined };
   }
 }
 

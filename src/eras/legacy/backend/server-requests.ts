@@ -5,6 +5,7 @@ import {
   ServerRequestRefused,
   ServerRequestWithdrawn,
 } from '../../../exchange/errors.js';
+import { isFailure } from '../../../exchange/failures.js';
 import type { Answer, ForwardedHeaders, ServerRequest } from '../../../exchange/types.js';
 import type { RequestFrame } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
@@ -50,9 +51,12 @@ export async function answerServer(
       },
     );
   } catch (error) {
+    const failed = isFailure(error);
+    if (!failed) session.backend.onFault(error);
     if (by.over || error instanceof ServerRequestWithdrawn) return;
     const code = error instanceof ServerRequestRefused ? error.code : CODE.internal;
-    session.refuse(id, (error as Error).message, by.forwarded, code);
+    const message = failed ? error.message : 'Internal error of the gateway';
+    session.refuse(id, message, by.forwarded, code);
   }
 }
 

@@ -1,5 +1,6 @@
 import { Backoff, RECONNECT } from '../../../exchange/backoff.js';
 import { changeNotification, isChange, listChange, resourceUpdate } from '../../../exchange/changes.js';
+import { isFailure } from '../../../exchange/failures.js';
 import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
 import type {
   Answer,
@@ -26,6 +27,7 @@ interface Opener {
   readonly setUp: SetUp;
   /** Told of every change that the client is told of. */
   readonly onChange: (frame: NotificationFrame) => void;
+  readonly onFault: (error: unknown) => void;
 }
 
 /** Resources that are subscribed to again on a session that replaces another. */
@@ -253,7 +255,10 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
   }
 
   #reopen(): void {
-    this.session().catch(() => this.onLost());
+    this.session().catch((error) => {
+      if (!isFailure(error)) this.#opener.onFault(error);
+      this.onLost();
+    });
   }
 
   /** Takes a session in the place of one that was lost, if there was one. */

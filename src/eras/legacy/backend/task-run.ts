@@ -1,5 +1,6 @@
 import { isChange } from '../../../exchange/changes.js';
 import { badGateway, CODE, ExchangeError } from '../../../exchange/errors.js';
+import { faultsTo } from '../../../exchange/failures.js';
 import { backendError, type Outcome, ownError, type ResultOutcome } from '../../../exchange/outcome.js';
 import { type BackendTask, isFinal, type TaskState } from '../../../exchange/tasks.js';
 import type {
@@ -59,6 +60,7 @@ export interface TaskRunOptions {
 export class TaskRun implements BackendTask, RpcListener, Answering {
   readonly #options: TaskRunOptions;
   readonly #session: BackendSession;
+  readonly #ignoreFailure: (error: unknown) => undefined;
   #caller: Caller;
   #state: TaskState;
   #outcome: Outcome | undefined;
@@ -73,6 +75,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
   constructor(options: TaskRunOptions) {
     this.#options = options;
     this.#session = options.session;
+    this.#ignoreFailure = faultsTo(options.session.backend.onFault);
     this.#caller = options.caller;
     this.#state = options.state;
   }
@@ -119,7 +122,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     if (this.#over) return;
     if (!this.#session.lost && !isFinal(this.#state.status)) {
       const body = requestRope(this.#session.takeId(), 'tasks/cancel', this.#params());
-      await this.#session.post(body, this.forwarded, true, END_MS).catch(() => {});
+      await this.#session.post(body, this.forwarded, true, END_MS).catch(this.#session.backend.onFault);
     }
     this.#finish(undefined);
   }
@@ -166,7 +169,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     this.#see(reply.frame);
     const { status } = this.#state;
     if (status === 'cancelled') this.#finish(undefined);
-    else if (status === 'input_required') this.#fetch().catch(() => {});
+    else if (status === 'input_required') this.#fetchAside();
     else if (isFinal(status)) await this.#fetchInTime();
   }
 
@@ -176,10 +179,17 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     const fetched = this.#fetch().then(() => (this.#over ? undefined : this.#fetch()));
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, RESULT_MS).unref();
+      timer = setTimeout(() => {
+        fetched.catch(this.#ignoreFailure);
+        resolve();
+      }, RESULT_MS).unref();
     });
-    fetched.catch(() => {});
     await Promise.race([fetched, late]).finally(() => clearTimeout(timer));
+  }
+
+  /** Carries what the task asks for. A failure shows when the client looks again. */
+  #fetchAside(): void {
+    this.#fetch().catch(this.#ignoreFailure);
   }
 
   #see({ bytes, result }: ResultFrame): void {

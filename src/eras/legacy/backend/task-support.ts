@@ -1,3 +1,4 @@
+import { badGateway } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
 import { elementsOf, getMember, Rope, stringOf } from '../../../jsonrpc/index.js';
 import { SILENT } from '../../../upstream/rpc-call.js';
@@ -11,7 +12,7 @@ const MAX_PAGES = 100;
 
 /**
  * Asks a server which of its tools run as tasks.
- * @throws Error when it cannot be asked
+ * @throws ExchangeError when it cannot be asked
  */
 export async function readTaskSupport(
   session: BackendSession,
@@ -41,7 +42,7 @@ async function readPage(
   const timer = setTimeout(expire, handshakeMs).unref();
   const reply = await done.finally(() => clearTimeout(timer));
   if (reply.kind !== 'answer' || reply.frame.type === 'error')
-    throw new Error(`${name} did not list its tools`);
+    throw badGateway(`${name} did not list its tools`);
   const { bytes, result } = reply.frame;
   const list = getMember(bytes, result, 'tools');
   for (const tool of list?.kind === 'array' ? elementsOf(bytes, list) : []) {

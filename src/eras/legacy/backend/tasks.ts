@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { abortable } from '../../../exchange/abortable.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
+import { ignoreFailure } from '../../../exchange/failures.js';
 import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
 import { serverMessageFor } from '../../../exchange/progress.js';
 import {
@@ -95,7 +96,7 @@ export class LegacyTasks {
       this.#support.set(key, known);
       tools.catch(() => this.#support.delete(key));
     }
-    const support = (await known.tools.catch(() => undefined))?.get(request.name);
+    const support = (await known.tools.catch(ignoreFailure))?.get(request.name);
     return (
       support === 'required' ||
       (support === 'optional' && taskKeeper !== undefined && this.#optional === 'task')

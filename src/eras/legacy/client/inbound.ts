@@ -100,10 +100,9 @@ export class LegacyInbound implements Inbound {
       call.response.end(200, resultRope(frame.id, new Rope().push(result)), { 'mcp-session-id': token });
       if (call.response.aborted) await this.#sessions.end(session);
     } catch (error) {
-      outcome = (error as { outcome: Outcome }).outcome;
-      if (outcome === undefined) throw error;
+      outcome = route.failureOf(error);
       void session.binding?.end();
-      if (outcome.type === 'error') writeError(outcome, exchange, (...args) => call.response.end(...args));
+      writeError(outcome, exchange, (...args) => call.response.end(...args));
     }
     route.record(exchange, call.response.status, outcome);
   }

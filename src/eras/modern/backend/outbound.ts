@@ -43,10 +43,11 @@ export class ModernOutbound implements Outbound {
         const tools = await facts.toolsOf(caller);
         return { ...result, objectOutput: tool === undefined ? undefined : tools.get(tool)?.objectOutput };
       },
+      options.onFault,
     );
     const { maxRounds } = questions;
     this.#backend = { name, transport, ticker, ownInfo, maxRounds, requests, facts, tasks, onChange };
-    this.#hubs = new Hubs(onChange);
+    this.#hubs = new Hubs({ onChange, onFault: options.onFault });
   }
 
   call(exchange: Exchange, { viaOtherEra = false }: CallRouting = {}): Promise<Outcome> {
@@ -158,9 +159,8 @@ export class ModernOutbound implements Outbound {
       return client.binding;
     }
     void client.binding?.end();
-    const binding = new ModernSessionBinding(client, caller, (who, subscriber) =>
-      this.#hub(who).join(subscriber),
-    );
+    const join = (who: Caller, subscriber: Subscriber): Subscription => this.#hub(who).join(subscriber);
+    const binding = new ModernSessionBinding(client, caller, join, this.#options.onFault);
     client.binding = binding;
     return binding;
   }

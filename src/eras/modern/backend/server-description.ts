@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { CircuitBreaker } from '../../../exchange/circuit-breaker.js';
 import { readCapabilities } from '../../../exchange/digest.js';
+import { ignoreFailure } from '../../../exchange/failures.js';
 import type { ServerDescription } from '../../../exchange/outbound.js';
 import { statedCapabilities } from '../../../exchange/server-capabilities.js';
 import { declaresTasks } from '../../../exchange/tasks.js';
@@ -73,7 +74,7 @@ export class ServerDescriptions {
     const key = callerKey(caller);
     const known = this.#makesTasks.get(key);
     if (known !== undefined) return known;
-    await this.describe(caller).catch(() => {});
+    await this.describe(caller).catch(ignoreFailure);
     return this.#makesTasks.get(key) ?? false;
   }
 
@@ -85,7 +86,7 @@ export class ServerDescriptions {
       if (reply.kind !== 'answer') throw failureOf(this.#name, reply);
       return reply.frame.type === 'result' ? reply.frame : undefined;
     });
-    return tools.catch(() => NO_TOOLS);
+    return tools.catch((error) => ignoreFailure(error) ?? NO_TOOLS);
   }
 
   /** A caller's tools are not what they were when they were asked for. */

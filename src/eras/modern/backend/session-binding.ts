@@ -7,7 +7,7 @@ import {
   NO_CHANGES,
   subjectOf,
 } from '../../../exchange/changes.js';
-import type { Subscriber, Subscription } from '../../../exchange/hub.js';
+import type { Subscriber, Subscription, UpdateOptions } from '../../../exchange/hub.js';
 import type { Caller, ClientSession, SessionBinding } from '../../../exchange/types.js';
 import { type NotificationFrame, parseFrame } from '../../../jsonrpc/index.js';
 import { META } from '../wire/names.js';
@@ -28,6 +28,7 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
   readonly backendSession = undefined;
   readonly #client: ClientSession;
   readonly #join: Join;
+  readonly #onFault: (error: unknown) => void;
   readonly #resources = new Set<string>();
   #caller: Caller;
   #subscription: Subscription | undefined;
@@ -35,10 +36,11 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
   /** What is to be told once the client holds a stream, or reads on. */
   #late: Map<string, Change> | undefined;
 
-  constructor(client: ClientSession, caller: Caller, join: Join) {
+  constructor(client: ClientSession, caller: Caller, join: Join, onFault: (error: unknown) => void) {
     this.#client = client;
     this.#caller = caller;
     this.#join = join;
+    this.#onFault = onFault;
     if (client.listening) this.listen();
   }
 
@@ -54,7 +56,7 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
 
   listen(): void {
     if (this.#client.listening) this.#backpressure();
-    void this.#settle(true);
+    this.#settle({ keepTrying: true }).catch(this.#onFault);
   }
 
   /** Notifications of the client's era that mean nothing to a backend of this one. */
@@ -70,7 +72,7 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
     this.#resources.add(uri);
     let honoured = NO_CHANGES;
     try {
-      honoured = await this.#settle(false);
+      honoured = await this.#settle();
     } finally {
       if (!honoured.resources.has(uri)) this.#resources.delete(uri);
     }
@@ -78,7 +80,7 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    if (this.#resources.delete(uri)) await this.#settle(true);
+    if (this.#resources.delete(uri)) await this.#settle({ keepTrying: true });
   }
 
   async end(): Promise<void> {
@@ -117,10 +119,9 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
 
   /**
    * Brings the subscription to what the client wants to hear of now.
-   * @param patient a backend that cannot be asked is asked again
    * @returns what the backend agreed to
    */
-  async #settle(patient: boolean): Promise<ChangeFilter> {
+  async #settle(options?: UpdateOptions): Promise<ChangeFilter> {
     const filter: ChangeFilter = {
       lists: new Set(this.#client.listening ? LIST_CHANGE_KEYS : []),
       resources: new Set(this.#resources),
@@ -131,6 +132,6 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
       return NO_CHANGES;
     }
     this.#subscription ??= this.#join(this.#caller, this);
-    return this.#subscription.update(filter, patient);
+    return this.#subscription.update(filter, options);
   }
 }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { badGateway, CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
+import { faultsTo } from '../../../exchange/failures.js';
 import { type Outcome, ownError, ownResult, type ResultOutcome } from '../../../exchange/outcome.js';
 import { isFinal, readTask, type TaskState, taskNotFound } from '../../../exchange/tasks.js';
 import type { Caller } from '../../../exchange/types.js';
@@ -37,6 +38,7 @@ export class SessionTasks {
   readonly #names: TaskNames;
   readonly #kept: ImmediateResults;
   readonly #follower: TaskFollower;
+  readonly #ignoreFailure: (error: unknown) => undefined;
   readonly #cancelled = new LRUCache<string, true>({ max: REMEMBERED });
   /** Tasks that wanted to know something when a client looked at them. */
   readonly #looked = new LRUCache<string, true>({ max: REMEMBERED });
@@ -46,13 +48,15 @@ export class SessionTasks {
     backendName: string,
     requests: ModernRequests,
     readResult: ReadResult,
+    onFault: (error: unknown) => void,
   ) {
     this.#names = new TaskNames(options);
     this.#backendName = backendName;
     this.#requests = requests;
     this.#readResult = readResult;
     this.#kept = new ImmediateResults(options, options.ticker);
-    this.#follower = new TaskFollower(() => requests.nextId());
+    this.#follower = new TaskFollower(() => requests.nextId(), onFault);
+    this.#ignoreFailure = faultsTo(onFault);
   }
 
   /**
@@ -95,7 +99,7 @@ export class SessionTasks {
         exchange.request.name,
       );
     } catch (error) {
-      this.#request(exchange.caller, 'tasks/cancel', task.taskId).catch(() => {});
+      this.#request(exchange.caller, 'tasks/cancel', task.taskId).catch(this.#ignoreFailure);
       throw error;
     }
   }

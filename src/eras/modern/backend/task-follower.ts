@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { abortable } from '../../../exchange/abortable.js';
 import type { Exchange } from '../../../exchange/exchange.js';
+import { isFailure } from '../../../exchange/failures.js';
 import { isFinal, readTask, type TaskState } from '../../../exchange/tasks.js';
 import type { Channel } from '../../../exchange/types.js';
 import { getMember, type ResultFrame, Rope } from '../../../jsonrpc/index.js';
@@ -45,13 +46,15 @@ interface Asked {
  */
 export class TaskFollower {
   readonly #nextId: () => number;
+  readonly #onFault: (error: unknown) => void;
   /** By task, while it is followed: several requests may wait for one. */
   readonly #asked = new Map<string, Asked>();
   readonly #answered = new LRUCache<string, true>({ max: REMEMBERED });
 
   /** @param nextId makes ids for questions, unique among all that the gateway asks */
-  constructor(nextId: () => number) {
+  constructor(nextId: () => number, onFault: (error: unknown) => void) {
     this.#nextId = nextId;
+    this.#onFault = onFault;
   }
 
   /**
@@ -80,7 +83,11 @@ export class TaskFollower {
     } catch (error) {
       if (!(error instanceof InputFailed)) throw error;
     }
-    void questions.allSettled().then(leave);
+    void questions.allSettled().then((failure) => {
+      leave();
+      if (failure !== undefined && !isFailure(failure) && !(failure instanceof InputFailed))
+        this.#onFault(failure);
+    });
   }
 
   #join(asker: Asker, access: TaskAccess): { questions: JoinedServerRequests; leave: () => void } {
@@ -178,9 +185,10 @@ class JoinedServerRequests {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Resolves once all that was asked has been answered, or cannot be. */
-  async allSettled(): Promise<void> {
+  /** Resolves once all that was asked has been answered, or cannot be: with the first error. */
+  async allSettled(): Promise<unknown> {
     await Promise.all(this.#asking);
+    return this.#failure;
   }
 
   /** What was not answered may be asked by others. */

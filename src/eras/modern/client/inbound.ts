@@ -3,6 +3,7 @@ import type { ClientResponse } from '../../../downstream/response.js';
 import { ownerOf } from '../../../exchange/digest.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange, ExchangeRequest } from '../../../exchange/exchange.js';
+import { ignoreFailure } from '../../../exchange/failures.js';
 import {
   type ErrorFields,
   type ErrorOutcome,
@@ -124,15 +125,28 @@ export class ModernInbound implements Inbound {
       refuse(call.response, frame, envelope);
       return;
     }
-    const kind = bringsState(frame) ? await this.#kindOf(route, call, frame, envelope) : 'new';
+    let kind: RequestKind = 'new';
+    if (bringsState(frame)) {
+      try {
+        kind = await this.#kindOf(route, call, frame, envelope);
+      } catch (error) {
+        refuse(call.response, frame, route.failureOf(error));
+        return;
+      }
+    }
     if (kind === 'answered') return;
     if (kind === 'again') {
       await this.#request(route, call, withoutRound(frame));
       return;
     }
-    const interactive = this.#begin(call, frame, envelope, kind);
+    const interactive = this.#begin(route, call, frame, envelope, kind);
     const { exchange } = interactive;
-    const outcome = await this.#outcome(route, call, frame, exchange);
+    let outcome: Outcome;
+    try {
+      outcome = await this.#outcome(route, call, frame, exchange);
+    } catch (error) {
+      outcome = route.failureOf(error);
+    }
     // A list that is served again was read when it came.
     const fresh = exchange.notes.cache === undefined;
     if (fresh && outcome.type === 'result' && frame.method === 'tools/list')
@@ -234,7 +248,13 @@ export class ModernInbound implements Inbound {
     return route.follow(exchange, filter, listening, (honoured) => listening.acknowledge(honoured));
   }
 
-  #begin(call: HttpCall, frame: RequestFrame, envelope: Envelope, kind: RequestKind): InteractiveCall {
+  #begin(
+    route: RouteService,
+    call: HttpCall,
+    frame: RequestFrame,
+    envelope: Envelope,
+    kind: RequestKind,
+  ): InteractiveCall {
     const request: ExchangeRequest = {
       id: frame.id,
       method: frame.method,
@@ -256,7 +276,14 @@ export class ModernInbound implements Inbound {
       ? this.#tasks.keeperFor(caller)
       : undefined;
     return new InteractiveCall(
-      { store: this.#store, write: this.#write, request, caller, taskKeeper },
+      {
+        store: this.#store,
+        write: this.#write,
+        failureOf: (error) => route.failureOf(error),
+        request,
+        caller,
+        taskKeeper,
+      },
       waiterOf(call, frame, envelope),
     );
   }
@@ -319,8 +346,8 @@ function refusedAction(bytes: Buffer, responses: JsonNode): string | undefined {
 async function eraOf(route: RouteService, caller: Caller): Promise<EraName | undefined> {
   try {
     return await route.eraFor(caller);
-  } catch {
-    return undefined;
+  } catch (error) {
+    return ignoreFailure(error);
   }
 }
 
@@ -358,18 +385,9 @@ function rawOf(frame: RequestFrame): Buffer | undefined {
   return root.members?.length === 4 && root.start === 0 && root.end === bytes.length ? bytes : undefined;
 }
 
-async function describe(route: RouteService, exchange: Exchange) {
-  try {
-    return await route.describe(exchange.caller);
-  } catch (error) {
-    return { outcome: (error as { outcome: Outcome }).outcome };
-  }
-}
-
 /** `server/discover` is answered on every route, from what the backend says of itself in its own era. */
 async function discover(route: RouteService, exchange: Exchange): Promise<Outcome> {
-  const description = await describe(route, exchange);
-  if ('outcome' in description) return description.outcome;
+  const description = await route.describe(exchange.caller);
   const versions = JSON.stringify(MODERN_VERSIONS);
   if (description.era === 'modern') {
     const bytes = description.result;

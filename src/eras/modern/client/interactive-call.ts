@@ -55,6 +55,8 @@ export interface Return {
 export interface InteractiveCallOptions {
   readonly store: ParkedCallStore<InteractiveCall>;
   readonly write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void;
+  /** What an error means to the client; reports what is a fault of the gateway. */
+  readonly failureOf: (error: unknown) => ErrorOutcome;
   readonly request: ExchangeRequest;
   readonly caller: Caller;
   /** Of a client that takes handles of tasks. */
@@ -69,6 +71,7 @@ export interface InteractiveCallOptions {
 export class InteractiveCall implements Channel, Parkable {
   readonly #store: ParkedCallStore<InteractiveCall>;
   readonly #write: (waiter: Waiter, exchange: Exchange, outcome: Outcome) => void;
+  readonly #failureOf: (error: unknown) => ErrorOutcome;
   /** Few calls are ever asked anything. */
   #questions: OpenServerRequests | undefined;
   readonly #exchange: Exchange;
@@ -81,9 +84,13 @@ export class InteractiveCall implements Channel, Parkable {
   /** The error that the call ends with whatever the backend still says. */
   #verdict: ErrorOutcome | undefined;
 
-  constructor({ store, write, request, caller, taskKeeper }: InteractiveCallOptions, first: Waiter) {
+  constructor(
+    { store, write, failureOf, request, caller, taskKeeper }: InteractiveCallOptions,
+    first: Waiter,
+  ) {
     this.#store = store;
     this.#write = write;
+    this.#failureOf = failureOf;
     this.#exchange = new Exchange(request, caller, this, { taskKeeper });
     this.#waiters.push(first);
     this.#watch(first);
@@ -174,7 +181,10 @@ export class InteractiveCall implements Channel, Parkable {
       .then(
         () => undefined,
         // Whatever else the backend has to say of a try, the answers themselves may still find their way.
-        (error: { outcome?: ErrorOutcome }) => (error.outcome?.status === 401 ? error.outcome : undefined),
+        (error) => {
+          const outcome = this.#failureOf(error);
+          return outcome.status === 401 ? outcome : undefined;
+        },
       )
       .then((refusal) => {
         this.#trying = false;
@@ -251,7 +261,7 @@ export class InteractiveCall implements Channel, Parkable {
       );
       return undefined;
     } catch (error) {
-      return (error as { outcome: ErrorOutcome }).outcome;
+      return this.#failureOf(error);
     }
   }
 

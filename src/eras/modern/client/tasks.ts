@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { abortable } from '../../../exchange/abortable.js';
 import { ownerOf } from '../../../exchange/digest.js';
-import { CODE } from '../../../exchange/errors.js';
+import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
 import { Quota } from '../../../exchange/quota.js';
@@ -91,9 +91,8 @@ export class TaskBoard implements Ticking {
       if (proof !== undefined) await abortable(exchange.signal, proof());
       return await abortable(exchange.signal, answer(task, exchange));
     } catch (error) {
-      const { outcome } = error as { outcome?: Outcome };
-      if (outcome === undefined) throw error;
-      return outcome;
+      if (!(error instanceof ExchangeError)) throw error;
+      return error.outcome;
     } finally {
       this.#trim();
     }

@@ -17,6 +17,7 @@ const backend = (newestRevision?: string) =>
     name: 'b',
     transport: {} as Transport,
     ticker: new Ticker(),
+    onFault: () => {},
     handshakeMs: 1_000,
     newestRevision,
   });
