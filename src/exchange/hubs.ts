@@ -34,7 +34,8 @@ export class Hubs {
     }
     const hub = new Hub({
       open: (listener) => open(listener, () => this.#hubs.get(key)?.caller ?? caller),
-      ...this.#options,
+      onChange: this.#options.onChange,
+      onFault: this.#options.onFault,
       onIdle: () => this.#hubs.delete(key),
     });
     this.#hubs.set(key, { hub, caller });

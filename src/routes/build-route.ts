@@ -71,7 +71,7 @@ function chooseEra(
   eras: readonly Era[],
   outbounds: readonly Outbound[],
   { path, backend, timeouts }: RouteConfig,
-  { log, ticker }: SharedParts,
+  { log, ticker, onFault }: SharedParts,
   transport: Transport,
 ): EraChoice {
   const [first, second] = eras;
@@ -91,5 +91,6 @@ function chooseEra(
     },
     onVerdict: ({ era, reason }) =>
       log.info({ route: path, backend: name, era, reason }, 'era of the backend'),
+    onFault,
   });
 }

@@ -1,5 +1,6 @@
 import type { ProbeFinding } from '../eras/index.js';
 import { badGateway, unreachable } from '../exchange/errors.js';
+import { faultsTo } from '../exchange/failures.js';
 import type { EraName, ForwardedHeaders } from '../exchange/types.js';
 
 /** The era that a backend is held to be of, and why. */
@@ -17,6 +18,7 @@ export interface EraVerdictOptions {
   readonly probe: (forwarded: ForwardedHeaders) => Promise<ProbeFinding>;
   /** Observes every new verdict. */
   readonly onVerdict: (verdict: Verdict) => void;
+  readonly onFault: (error: unknown) => void;
   /** The backend is of another era than before. */
   readonly onEraChange: () => void;
 }
@@ -74,13 +76,13 @@ export class EraVerdict {
     const verdict = this.#verdict;
     if (verdict === undefined) return this.#find(forwarded).then((found) => found?.era);
     // An old verdict serves until the new one is found; a failure leaves it as it is.
-    if (performance.now() > verdict.until) this.#find(forwarded).catch(() => {});
+    if (performance.now() > verdict.until) this.#find(forwarded).catch(faultsTo(this.#options.onFault));
     return verdict.era;
   }
 
   /** Finds the verdict in the background. */
   warmUp(): void {
-    if (this.#verdict === undefined) this.#find({}).catch(() => {});
+    if (this.#verdict === undefined) this.#find({}).catch(faultsTo(this.#options.onFault));
   }
 
   /**
