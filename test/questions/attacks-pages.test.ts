@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, sleep } from '../support/net.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   type AskingBackend,
   bearer,
@@ -10,6 +11,8 @@ import {
   text,
   trafficDuring,
 } from './scripted.js';
+
+useVirtualTime();
 
 const KEY = 'a key that seals request states';
 const URL_REQUIRED = {

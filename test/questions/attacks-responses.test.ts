@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { modern, openModern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   ASKABLE,
   type AskingBackend,
@@ -15,6 +16,8 @@ import {
   text,
   trafficDuring,
 } from './scripted.js';
+
+useVirtualTime();
 
 let backend: AskingBackend;
 let gateway: TestGateway;

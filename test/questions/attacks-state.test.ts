@@ -4,6 +4,7 @@ import { startGateway, type TestGateway } from '../support/gateway.js';
 import { startModernBackend } from '../support/misbehave.js';
 import { type Loose, sleep } from '../support/net.js';
 import { modern, RawJson } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   ASKABLE,
   type Asked,
@@ -15,6 +16,8 @@ import {
   startAskingBackend,
   trafficDuring,
 } from './scripted.js';
+
+useVirtualTime();
 
 const KEY = 'a key that seals request states';
 const OTHER_KEY = 'another key, of another gateway';

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CLIENT_KINDS, type ClientKind } from '../support/clients.js';
 import type { Loose } from '../support/net.js';
 import { asking, type Peer, startV1, startV2 } from '../support/peers/index.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { type Answers, MODEL, person, type Rig, ROOTS, startRig, textOf } from './rig.js';
+
+useVirtualTime();
 
 const { form, visit, sample, listRoots, GUEST_BOOK_URI } = asking;
 

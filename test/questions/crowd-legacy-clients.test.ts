@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, sleep } from '../support/net.js';
 import type { LegacySession } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   accept,
   all,
@@ -16,6 +17,8 @@ import {
   startAskingBackend,
   startRoundsBackend,
 } from './scripted.js';
+
+useVirtualTime();
 
 const COUNT = 50;
 const PRINCIPALS = ['ada', 'alan', 'grace', 'edsger', 'barbara'];

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { sleep, until } from '../support/net.js';
 import { modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   type AskingBackend,
   accept,
@@ -12,6 +13,8 @@ import {
   shuffled,
   startAskingBackend,
 } from './scripted.js';
+
+useVirtualTime();
 
 const COUNT = 50;
 const open: { close(): Promise<void> }[] = [];

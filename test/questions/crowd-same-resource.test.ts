@@ -4,6 +4,7 @@ import type { ScriptedBackend } from '../support/misbehave.js';
 import { startModernBackend } from '../support/misbehave.js';
 import { type Loose, sleep } from '../support/net.js';
 import { modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   ASKABLE,
   accept,
@@ -18,6 +19,8 @@ import {
   shuffled,
   startAskingBackend,
 } from './scripted.js';
+
+useVirtualTime();
 
 const COUNT = 6;
 const everyone = Array.from({ length: COUNT }, (_, key) => `person ${key}`);

@@ -7,6 +7,7 @@ import { createGateway } from '../../src/gateway.js';
 import { testContext } from '../commands/support.js';
 import { configText, startGateway, type TestGateway } from '../support/gateway.js';
 import { freePort, type Loose, sleep, until } from '../support/net.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   type AskingBackend,
   accept,
@@ -17,6 +18,8 @@ import {
   startAskingBackend,
   text,
 } from './scripted.js';
+
+useVirtualTime();
 
 const open: { close(): Promise<void> }[] = [];
 

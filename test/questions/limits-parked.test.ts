@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import type { ModernOptions } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   type AskingBackend,
   accept,
@@ -14,6 +15,8 @@ import {
   text,
   trafficDuring,
 } from './scripted.js';
+
+useVirtualTime();
 
 const open: { close(): Promise<void> }[] = [];
 

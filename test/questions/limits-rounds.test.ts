@@ -3,6 +3,7 @@ import { startGateway, type TestGateway } from '../support/gateway.js';
 import type { ScriptedBackend } from '../support/misbehave.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import type { LegacySession, RawStream } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   accept,
   answerTo,
@@ -15,6 +16,8 @@ import {
   type Round,
   startRoundsBackend,
 } from './scripted.js';
+
+useVirtualTime();
 
 const open: { close(): Promise<void> }[] = [];
 

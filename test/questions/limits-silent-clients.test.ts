@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   type AskingBackend,
   accept,
@@ -16,6 +17,8 @@ import {
   startRoundsBackend,
   text,
 } from './scripted.js';
+
+useVirtualTime();
 
 const open: { close(): Promise<void> }[] = [];
 

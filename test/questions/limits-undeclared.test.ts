@@ -3,6 +3,7 @@ import { startGateway, type TestGateway } from '../support/gateway.js';
 import type { LegacyScript } from '../support/misbehave.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   ASKABLE,
   type AskingBackend,
@@ -15,6 +16,8 @@ import {
   startAskingBackend,
   text,
 } from './scripted.js';
+
+useVirtualTime();
 
 const open: { close(): Promise<void> }[] = [];
 

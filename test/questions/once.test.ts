@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Loose } from '../support/net.js';
 import { asking, startV1 } from '../support/peers/index.js';
 import { modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { ALL_CAPABILITIES, type Rig, responsesTo, startRig, textOf } from './rig.js';
+
+useVirtualTime();
 
 const { form } = asking;
 

@@ -2,7 +2,10 @@ import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Loose } from '../support/net.js';
 import { asking, startV1, startV2 } from '../support/peers/index.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { person, type Rig, startRig, textOf } from './rig.js';
+
+useVirtualTime();
 
 const { form, visit, sample, listRoots } = asking;
 

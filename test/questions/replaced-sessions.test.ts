@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ClientKind } from '../support/clients.js';
 import { asking, startV1, startV2 } from '../support/peers/index.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { person, type Rig, startRig, textOf } from './rig.js';
+
+useVirtualTime();
 
 const { form } = asking;
 const KINDS: readonly ClientKind[] = ['v1', 'v2 legacy', 'v2 auto'];

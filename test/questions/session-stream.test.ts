@@ -4,6 +4,7 @@ import { startGateway } from '../support/gateway.js';
 import { startLegacyBackend } from '../support/misbehave.js';
 import { asking, startV1 } from '../support/peers/index.js';
 import { legacy, modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   ALL_CAPABILITIES,
   answerAll,
@@ -15,6 +16,8 @@ import {
   startRig,
   textOf,
 } from './rig.js';
+
+useVirtualTime();
 
 const { form, visit, sample, listRoots } = asking;
 

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sleep, until } from '../support/net.js';
 import { legacy, open } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { begin, lastIdOf, type ResumptionRig, resume, said, startResumption } from './rig.js';
+
+useVirtualTime();
 
 describe.each(['LL', 'LM'] as const)('%s: the stream that answers a call', (cell) => {
   let rig: ResumptionRig;

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sleep, until } from '../support/net.js';
 import { connectPinned, PINNED } from '../support/pinned-clients.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { type ResumptionRig, startResumption } from './rig.js';
+
+useVirtualTime();
 
 const original = globalThis.fetch;
 

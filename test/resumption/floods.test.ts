@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { startCell } from '../support/cells.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, type RawStream } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { lastIdOf, resume } from './rig.js';
+
+useVirtualTime();
 
 const MESSAGES = 1_200;
 const PADDING = 'x'.repeat(16_000);

@@ -2,7 +2,10 @@ import { afterEach, expect, test } from 'vitest';
 import { startGateway } from '../support/gateway.js';
 import { type Step, startLegacyBackend } from '../support/misbehave.js';
 import { legacy } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { lastIdOf, resume } from './rig.js';
+
+useVirtualTime();
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {

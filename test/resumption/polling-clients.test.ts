@@ -1,7 +1,10 @@
 import { afterEach, expect, test } from 'vitest';
 import { type Loose, sleep, until } from '../support/net.js';
 import { connectPinned } from '../support/pinned-clients.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { startResumption } from './rig.js';
+
+useVirtualTime();
 
 const HELD = { timeouts: { stream: '100ms' } };
 

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Rig, startCell } from '../support/cells.js';
 import { sleep, until } from '../support/net.js';
 import { legacy, type RawStream } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { resume } from './rig.js';
+
+useVirtualTime();
 
 const CHANGED = 'notifications/tools/list_changed';
 const ASKABLE = { roots: {} };

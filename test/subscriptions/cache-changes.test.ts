@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   ALL_LISTS,
   cacheOf,
@@ -15,6 +16,8 @@ import {
   TOOLS_CHANGED,
   UPDATED,
 } from './rig.js';
+
+useVirtualTime();
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());

@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Loose, sleep } from '../support/net.js';
 import { modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { cacheOf, heardBy, listen, Opened, startTelling, startTellingLegacy, TOOLS_CHANGED } from './rig.js';
+
+useVirtualTime();
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());

@@ -2,7 +2,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { CELLS, startCell } from '../support/cells.js';
 import { type Loose, sleep } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { Opened, TELLS_ALL } from './rig.js';
+
+useVirtualTime();
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());

@@ -4,6 +4,7 @@ import { startGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, modern, openModern } from '../support/raw.js';
 import { record } from '../support/tap.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   ALL_LISTS,
   heardBy,
@@ -21,6 +22,8 @@ import {
   TOOLS_CHANGED,
   UPDATED,
 } from './rig.js';
+
+useVirtualTime();
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());

@@ -3,6 +3,7 @@ import { startGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy } from '../support/raw.js';
 import { record } from '../support/tap.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   ALL_LISTS,
   heardBy,
@@ -13,6 +14,8 @@ import {
   TOOLS_CHANGED,
   UPDATED,
 } from './rig.js';
+
+useVirtualTime();
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());

@@ -5,7 +5,10 @@ import type { Step } from '../support/misbehave.js';
 import { type Loose, until } from '../support/net.js';
 import { modern } from '../support/raw.js';
 import { record } from '../support/tap.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { listen, Opened, startTellingLegacy, type TellingBackend } from './rig.js';
+
+useVirtualTime();
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());

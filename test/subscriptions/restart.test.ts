@@ -5,6 +5,7 @@ import { fixture, startV1, startV2 } from '../support/peers/index.js';
 import { legacy, modern } from '../support/raw.js';
 import { record } from '../support/tap.js';
 import { startTurntable } from '../support/turntable.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   ALL_LISTS,
   heardBy,
@@ -20,6 +21,7 @@ import {
   UPDATED,
 } from './rig.js';
 
+useVirtualTime();
 const opened = new Opened();
 afterEach(() => opened.closeAll());
 

@@ -2,7 +2,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { startGateway } from '../support/gateway.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { heardBy, listen, Opened, startTelling, startTellingLegacy, TOOLS_CHANGED, UPDATED } from './rig.js';
+
+useVirtualTime();
 
 const opened = new Opened();
 afterEach(() => opened.closeAll());

@@ -1,13 +1,7 @@
 import { pino } from 'pino';
 import { parseConfig } from '../../src/config/index.js';
+import { createGateway, type Gateway } from '../../src/gateway.js';
 import type { Loose } from './net.js';
-
-const GATEWAY: string = '../../src/gateway.js';
-
-interface Runnable {
-  listen(): Promise<string>;
-  close(): Promise<void>;
-}
 
 /** A route in the words of the YAML file, or just the backend's URL. */
 export type RouteOptions = string | Record<string, Loose>;
@@ -58,10 +52,9 @@ export async function startGateway(
   const text = typeof routes === 'string' ? routes : configText(routes, overrides);
   const parsed = parseConfig(text, 'test.yaml', {});
   const logs: Loose[] = [];
-  const { createGateway }: Loose = await import(GATEWAY);
   const log = pino({ level: 'debug' }, { write: (line: string) => void logs.push(JSON.parse(line)) });
   let port = parsed.listen.port;
-  let running: Runnable | undefined;
+  let running: Gateway | undefined;
   const gateway: TestGateway = {
     get origin() {
       return `http://127.0.0.1:${port}`;
@@ -71,7 +64,7 @@ export async function startGateway(
     async start() {
       if (running) return;
       const config = { ...parsed, listen: { ...parsed.listen, port } };
-      const fresh: Runnable = createGateway(config, { log });
+      const fresh = createGateway(config, { log });
       running = fresh;
       port = Number(new URL(await fresh.listen()).port);
     },

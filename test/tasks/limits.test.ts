@@ -3,8 +3,11 @@ import { startGateway, type TestGateway } from '../support/gateway.js';
 import type { Step } from '../support/misbehave.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, type ModernOptions, modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { type LegacyTaskScript, type LegacyTaskServer, startLegacyTaskServer } from './legacy-task-server.js';
 import { form, startTaskServer, TASKS, type TaskServer, text } from './task-server.js';
+
+useVirtualTime();
 
 const parts: { close(): Promise<unknown> }[] = [];
 afterEach(async () => {

@@ -3,8 +3,11 @@ import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, until } from '../support/net.js';
 import { type ModernOptions, modern, openModern, type RawResponse } from '../support/raw.js';
 import { record } from '../support/tap.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { type LegacyTask, type LegacyTaskServer, startLegacyTaskServer } from './legacy-task-server.js';
 import { EXTENSION, form, TASKS, text } from './task-server.js';
+
+useVirtualTime();
 
 let server: LegacyTaskServer;
 let gateway: TestGateway;

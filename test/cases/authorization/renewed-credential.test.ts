@@ -13,7 +13,10 @@ import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startModernBackend } from '../../support/misbehave.js';
 import { type Loose, until } from '../../support/net.js';
 import { legacy, modern, open as openStream, send } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
 import { TASKS } from '../../tasks/task-server.js';
+
+useVirtualTime();
 
 const keep = keeper();
 

@@ -4,6 +4,9 @@ import { type Backend, startBackend } from '../../support/backend.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { legacy, modern } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const open: { close(): unknown }[] = [];
 afterEach(async () => {

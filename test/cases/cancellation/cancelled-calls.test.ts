@@ -3,6 +3,9 @@ import { CELLS, type Cell, type Rig, raw, startCell } from '../../support/cells.
 import type { ReceivedRequest } from '../../support/net.js';
 import { sleep, until } from '../../support/net.js';
 import { legacy, modernRequest, send } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const METHODS = [
   ['tools/call', { name: 'slow', arguments: {} }],

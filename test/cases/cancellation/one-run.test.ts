@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CELLS, type Rig, startCell } from '../../support/cells.js';
 import { sleep, until } from '../../support/net.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const calls = (rig: Rig) => rig.backend.received('tools/call').length;
 

@@ -7,6 +7,9 @@ import { startLegacyBackend, startModernBackend } from '../../support/misbehave.
 import { until } from '../../support/net.js';
 import { startV1, startV2 } from '../../support/peers/index.js';
 import { LEGACY, legacy, MODERN, modern, modernRequest } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const keep = keeper();
 

@@ -5,7 +5,10 @@ import { type Script, startLegacyBackend, startModernBackend } from '../../suppo
 import { sleep } from '../../support/net.js';
 import { startV2 } from '../../support/peers/index.js';
 import { legacy, modern } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
 import { type HttpAnswer, isProbe, plain, probed, rpcError } from './answers.js';
+
+useVirtualTime();
 
 const keep = keeper();
 

@@ -5,6 +5,9 @@ import { startLegacyBackend, startModernBackend } from '../../support/misbehave.
 import type { ReceivedRequest } from '../../support/net.js';
 import { startV2 } from '../../support/peers/index.js';
 import { LEGACY, legacy, MODERN, modern } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const keep = keeper();
 const gatewayTo = (url: string, backend: Record<string, string> = {}): Promise<TestGateway> =>

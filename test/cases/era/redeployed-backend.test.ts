@@ -5,7 +5,10 @@ import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '..
 import { type Peer, startV1, startV2 } from '../../support/peers/index.js';
 import { type LegacySession, legacy, modern, type RawResponse } from '../../support/raw.js';
 import { startTurntable, type Turntable } from '../../support/turntable.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
 import { type HttpAnswer, isProbe, plain, rpcError } from './answers.js';
+
+useVirtualTime();
 
 const keep = keeper();
 

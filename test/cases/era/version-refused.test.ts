@@ -4,6 +4,9 @@ import { keeper } from '../../support/keeper.js';
 import { startModernBackend } from '../../support/misbehave.js';
 import type { Loose } from '../../support/net.js';
 import { legacy, MODERN, modern } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const keep = keeper();
 

@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Cell, type Rig, raw, startCell } from '../../support/cells.js';
 import { until } from '../../support/net.js';
 import { legacy, modernRequest, open, send } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const BATCHES = { version: '2025-03-26' };
 const call = (id: unknown, text: string) => ({

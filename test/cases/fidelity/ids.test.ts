@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CELLS, type Rig, raw, startCell } from '../../support/cells.js';
 import { sleep, until } from '../../support/net.js';
 import { send } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const SERVED = [
   '0',

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { CELLS, startCell } from '../../support/cells.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const LOG =
   '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":"\\u0041","data":{"d":1.0,"2":1,"1":12345678901234567890,"dup":1,"dup":2},"_meta":{"k":1E2}}}';

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CELLS, type Rig, startCell } from '../../support/cells.js';
 import { modernRequest, send } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 /** Bytes that are no UTF-8, and what the Encoding Standard reads there. */
 const BROKEN: Record<string, [number[], string]> = {

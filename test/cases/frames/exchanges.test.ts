@@ -3,6 +3,9 @@ import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { fixture, type Peer, startV1, startV2 } from '../../support/peers/index.js';
 import { type LegacySession, legacy, modern, send } from '../../support/raw.js';
 import { record, type Tap } from '../../support/tap.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 /** The exchanges by which MCP is explained, each with a real server of either era behind the gateway. */
 const PEERS = [

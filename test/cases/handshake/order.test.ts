@@ -5,6 +5,9 @@ import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { type Loose, sleep, until } from '../../support/net.js';
 import { LEGACY, legacy, modern, send } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const keep = keeper();
 const gatewayTo = (url: string, more: Loose = {}): Promise<TestGateway> =>

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Rig, raw, startCell } from '../../support/cells.js';
 import { headerValue } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const SCHEMA = {
   type: 'object',

@@ -2,6 +2,9 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { legacy, modern } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const USUAL = 'application/json, text/event-stream';
 const opened: { close(): Promise<void> }[] = [];

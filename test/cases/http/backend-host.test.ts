@@ -3,6 +3,9 @@ import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { until } from '../../support/net.js';
 import { legacy, modern } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {

@@ -10,6 +10,9 @@ import {
   send,
   wire,
 } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 let backend: ScriptedBackend;
 beforeAll(async () => {

@@ -8,6 +8,9 @@ import {
 } from '../../support/misbehave.js';
 import { until } from '../../support/net.js';
 import { legacy, modern, type RawResponse } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {

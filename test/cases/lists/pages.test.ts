@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
 import { CELLS, startCell } from '../../support/cells.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const KINDS = [
   ['tools/list', 'tools'],

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CELLS, type Rig, startCell } from '../../support/cells.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const TYPES = ['text/plain', 'text/html; charset=utf-8', undefined];
 

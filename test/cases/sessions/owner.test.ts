@@ -3,6 +3,9 @@ import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { type Loose, sleep, until } from '../../support/net.js';
 import { type LegacySession, legacy, modern, open as openStream, send } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(async () => {

@@ -9,6 +9,9 @@ import {
 } from '../../support/misbehave.js';
 import { type Loose, sleep, until } from '../../support/net.js';
 import { legacy, modern, openModern, type RawResponse } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {

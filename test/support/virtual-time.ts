@@ -1,0 +1,64 @@
+import { performance } from 'node:perf_hooks';
+import { request } from 'undici';
+import { afterEach, beforeEach, vi } from 'vitest';
+
+const { nodeTiming } = performance;
+const later = setTimeout;
+
+/** Turns of the event loop without an event after which the process is idle. */
+const IDLE_TURNS = 4;
+
+/** Events that the loop has read from sockets and pipes so far. */
+const eventCount = (): number => nodeTiming.uvMetricsInfo.events;
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/**
+ * Each copy of undici, node's own and that of npm, keeps one timer object for ever. Made while time is virtual it would never fire
+ * again in this process, so it is made before.
+ */
+const primed = Promise.allSettled([request('http://127.0.0.1:2/'), fetch('http://127.0.0.1:2/')]);
+
+async function run(stopped: () => boolean): Promise<void> {
+  let idle = 0;
+  let seen = eventCount();
+  while (!stopped()) {
+    await turn();
+    const now = eventCount();
+    idle = now === seen ? idle + 1 : 0;
+    seen = now;
+    if (idle < IDLE_TURNS || stopped()) continue;
+    idle = 0;
+    if (vi.getTimerCount() > 0) vi.advanceTimersToNextTimer();
+    else await new Promise((resolve) => later(resolve, 1));
+  }
+}
+
+/**
+ * For the tests of a file whose gateway, backends and clients are all in this process: time passes only while nothing else is to be
+ * done, and then at once, to the next timer. Nothing is late on a busy machine, and no test waits.
+ *
+ * Timers of node's own (idle sockets, child processes) keep to real time.
+ */
+export function useVirtualTime(): void {
+  let stop: () => void = () => {};
+  beforeEach(async () => {
+    await primed;
+    vi.useFakeTimers({
+      toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'],
+    });
+    let over = false;
+    const running = run(() => over);
+    stop = () => {
+      over = true;
+    };
+    running.catch((error) => {
+      process.nextTick(() => {
+        throw error;
+      });
+    });
+  });
+  afterEach(() => {
+    stop();
+    vi.useRealTimers();
+  });
+}
