@@ -35,11 +35,12 @@ import { ENVELOPE_KEYS, META, MODERN_VERSION, MODERN_VERSIONS } from '../wire/na
 import { type Envelope, EnvelopeReader } from './envelope.js';
 import { InteractiveCall, type Waiter } from './interactive-call.js';
 import { ListedTools } from './listed-tools.js';
-import { Listening, listenEnd, namesTasks, wantedFilter } from './listen.js';
+import { namesTasks, requestedFilter } from './listen.js';
 import { writeOutcome } from './outcome.js';
 import { ParkedCallStore, type ParkingOptions } from './parked-calls.js';
 import { headerMismatch, type Refusal } from './refusal.js';
 import { requestDigest } from './request-state.js';
+import { listenEnd, SubscriptionStream } from './subscription-stream.js';
 import { TaskBoard, type TaskBoardOptions } from './tasks.js';
 
 const LISTEN = 'subscriptions/listen';
@@ -234,7 +235,7 @@ export class ModernInbound implements Inbound {
     frame: RequestFrame,
     exchange: Exchange,
   ): Promise<Outcome> {
-    const filter = wantedFilter(frame);
+    const filter = requestedFilter(frame);
     if (typeof filter === 'string')
       return ownError({ code: CODE.invalidParams, message: filter, status: 400 });
     if (!call.response.acceptsEvents) {
@@ -244,8 +245,8 @@ export class ModernInbound implements Inbound {
     if ((await eraOf(route, exchange.caller)) === 'modern') return route.run(exchange);
     // The specification of the extension wants this refused, whether or not it could be told of tasks.
     if (namesTasks(frame) && exchange.taskKeeper === undefined) return tasksUndeclared();
-    const listening = new Listening(exchange, call.response, filter);
-    return route.follow(exchange, filter, listening, (honoured) => listening.acknowledge(honoured));
+    const stream = new SubscriptionStream(exchange, call.response, filter);
+    return route.follow(exchange, filter, stream, (honoured) => stream.acknowledge(honoured));
   }
 
   #begin(

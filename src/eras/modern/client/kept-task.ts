@@ -8,36 +8,37 @@ import { encodeResult } from '../wire/results.js';
 import { lackingCapabilities, serverRequestKind } from '../wire/server-requests.js';
 import { OpenServerRequests } from './open-server-requests.js';
 
-/** How long a look waits for the questions of a task that says that it has some. */
-const QUESTIONS_MS = 1_000;
-/** JoinedServerRequests that come within this time of the first are told together. */
-const GATHER_MS = 25;
-
-/** What the keeper of a task has to say to it. */
 export interface KeptTaskOptions {
-  /** The name under which the client knows the task. */
+  /** The sealed name, which is the client's task id. */
   readonly id: string;
   readonly caller: Caller;
-  /** Longest time that the task is kept, in milliseconds from its creation on. */
+  /** Longest time to keep the task, in milliseconds from its creation on. */
   readonly maxTtlMs: number;
-  /** It was given its place for nothing. */
+  /** Called when the place is given back without a task. */
   readonly onGivenBack: () => void;
+  readonly times?: KeptTaskTimes;
 }
 
-/**
- * A task of a client that asks about it from time to time: its questions wait here to be fetched, and what became of it
- * to be told.
- */
+export interface KeptTaskTimes {
+  /** How long `tasks/get` waits for the server requests of a task that is `input_required`. */
+  readonly serverRequestsMs: number;
+  /** How long it then waits for more of them, so that they are sent together. */
+  readonly gatherMs: number;
+}
+
+const DEFAULT_TIMES: KeptTaskTimes = { serverRequestsMs: 1_000, gatherMs: 25 };
+
+/** A task that a client polls: keeps the server requests of the task, and its outcome, until the client fetches them. */
 export class KeptTask implements TaskPlace {
   readonly #options: KeptTaskOptions;
-  readonly #questions = new OpenServerRequests();
+  readonly #serverRequests = new OpenServerRequests();
   #task: BackendTask | undefined;
   #keptAt = 0;
   #onServerRequest: (() => void) | undefined;
   /** On the monotonic clock. */
   expiresAt = Number.POSITIVE_INFINITY;
-  /** The client was told how the task ended. */
-  told = false;
+  /** Whether the client has fetched the end of the task. */
+  delivered = false;
 
   constructor(options: KeptTaskOptions) {
     this.#options = options;
@@ -51,7 +52,7 @@ export class KeptTask implements TaskPlace {
     return this.#options.caller;
   }
 
-  /** Bytes that are kept of the outcome. */
+  /** Size of the kept outcome in bytes. */
   get size(): number {
     const outcome = this.#task?.outcome;
     return outcome?.type === 'result' ? outcome.bytes.length : 0;
@@ -73,7 +74,7 @@ export class KeptTask implements TaskPlace {
   }
 
   notify(message: ServerMessage): boolean {
-    if (message.method === 'notifications/cancelled') this.#questions.withdraw(message);
+    if (message.method === 'notifications/cancelled') this.#serverRequests.withdraw(message);
     return true;
   }
 
@@ -81,49 +82,50 @@ export class KeptTask implements TaskPlace {
     resume();
   }
 
-  ask(question: ServerRequest): Promise<Answer> {
-    const kind = serverRequestKind(question.method);
+  ask(request: ServerRequest): Promise<Answer> {
+    const kind = serverRequestKind(request.method);
     if (kind === undefined)
-      return Promise.reject(new ServerRequestRefused(`Method not found: ${question.method}`));
-    if (lackingCapabilities(question, this.caller.capabilities.value) !== undefined)
+      return Promise.reject(new ServerRequestRefused(`Method not found: ${request.method}`));
+    if (lackingCapabilities(request, this.caller.capabilities.value) !== undefined)
       return Promise.reject(
-        new ServerRequestRefused(`the client did not declare what ${question.method} needs`),
+        new ServerRequestRefused(`the client did not declare what ${request.method} needs`),
       );
-    const { full } = this.#questions;
+    const { full } = this.#serverRequests;
     if (full !== undefined) return Promise.reject(full);
-    const answer = this.#questions.add(kind, question);
+    const answer = this.#serverRequests.add(kind, request);
     this.#onServerRequest?.();
     return answer;
   }
 
   /**
-   * Sees how the task goes on.
+   * Updates the state of the task and describes it.
    * @throws ExchangeError when its backend cannot be asked
    */
   async look(caller: Caller): Promise<Outcome> {
     const task = this.#task as BackendTask;
     await task.look(caller);
     this.#setExpiry(task);
-    if (task.state.status === 'input_required' && task.outcome === undefined) await this.#questionsOrNot();
+    if (task.state.status === 'input_required' && task.outcome === undefined)
+      await this.#awaitServerRequests();
     return this.#describe(task);
   }
 
-  /** Takes the client's answers; those to what is not asked, or not any more, are none (extension, "Task Update"). */
+  /** Passes on the client's answers; answers to other keys are ignored (extension, "Task Update"). */
   update(bytes: Buffer, responses: JsonNode): void {
-    this.#questions.answer(bytes, responses);
+    this.#serverRequests.answer(bytes, responses);
   }
 
   async cancel(caller: Caller): Promise<void> {
     await this.#task?.cancel(caller);
   }
 
-  /** Lets go of the task. */
+  /** Ends the task: cancels it if it still runs, and frees what is held for it. */
   async end(): Promise<void> {
-    this.#questions.settleAll(() => new ServerRequestWithdrawn());
+    this.#serverRequests.settleAll(() => new ServerRequestWithdrawn());
     await this.#task?.end();
   }
 
-  /** A server may think better of its time to live. */
+  /** A server may change the time to live of a task. */
   #setExpiry(task: BackendTask): void {
     this.expiresAt = this.#keptAt + this.#ttlOf(task);
   }
@@ -132,20 +134,21 @@ export class KeptTask implements TaskPlace {
     return Math.min(state.ttlMs ?? Number.POSITIVE_INFINITY, this.#options.maxTtlMs);
   }
 
-  async #questionsOrNot(): Promise<void> {
-    if (this.#questions.size > 0) return;
+  async #awaitServerRequests(): Promise<void> {
+    if (this.#serverRequests.size > 0) return;
+    const { serverRequestsMs, gatherMs } = this.#options.times ?? DEFAULT_TIMES;
     const came = await new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(false), QUESTIONS_MS);
+      const timer = setTimeout(() => resolve(false), serverRequestsMs);
       this.#onServerRequest = () => {
         clearTimeout(timer);
         resolve(true);
       };
     });
     this.#onServerRequest = undefined;
-    if (came) await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+    if (came) await new Promise((resolve) => setTimeout(resolve, gatherMs));
   }
 
-  /** The task as `tasks/get` tells of it ("Task Polling"). */
+  /** The task as the result of `tasks/get` (extension, "Task Polling"). */
   #describe(task: BackendTask): ResultOutcome {
     const { state, outcome } = task;
     const result = ownResult(state.text, scanJson(state.text, 1));
@@ -161,20 +164,20 @@ export class KeptTask implements TaskPlace {
       if (data !== undefined) error.push(',"data":').push(data);
       edits.set('status', '"failed"');
       edits.set('error', error.push('}'));
-    } else if (this.#questions.size > 0) {
+    } else if (this.#serverRequests.size > 0) {
       edits.set('status', '"input_required"');
-      edits.set('inputRequests', this.#questions.inputRequests());
+      edits.set('inputRequests', this.#serverRequests.inputRequests());
     } else if (!isCancelled(task)) edits.set('status', '"working"');
     return result;
   }
 }
 
-/** The only end that a task can come to without an outcome; that of all others is still on its way. */
+/** A cancelled task is over without an outcome; in any other final state the outcome is still to come. */
 function isCancelled({ state }: BackendTask): boolean {
   return state.status === 'cancelled';
 }
 
-/** The result of the call as it would have been told if the call had waited for it. */
+/** The result of the call, encoded as if the client had waited for it. */
 function inlineResult(outcome: ResultOutcome): Rope {
   const own = { ...outcome, edits: new Map(outcome.edits), serverInfo: undefined };
   encodeResult('tools/call', own, { ttlMs: 0, scope: 'private' });

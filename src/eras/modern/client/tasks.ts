@@ -132,7 +132,7 @@ export class TaskBoard implements Ticking {
   /** A task whose end was told makes way for a new one. */
   #makeRoom(principal: Principal | undefined): void {
     for (const [number, task] of this.#tasks) {
-      if (!task.told || (principal !== undefined && task.caller.principal !== principal)) continue;
+      if (!task.delivered || (principal !== undefined && task.caller.principal !== principal)) continue;
       void this.#drop(number, task);
       return;
     }
@@ -142,10 +142,10 @@ export class TaskBoard implements Ticking {
   #trim(): void {
     let bytes = 0;
     for (const task of this.#tasks.values()) bytes += task.size;
-    for (const told of [true, false]) {
+    for (const delivered of [true, false]) {
       for (const [number, task] of this.#tasks) {
         if (bytes <= MAX_BYTES) return;
-        if (task.size === 0 || task.told !== told) continue;
+        if (task.size === 0 || task.delivered !== delivered) continue;
         bytes -= task.size;
         void this.#drop(number, task);
       }
@@ -169,7 +169,7 @@ const EMPTY = Buffer.from('{}');
 const METHODS: Readonly<Record<string, TaskMethod | undefined>> = {
   'tasks/get': async (task, { caller }) => {
     const outcome = await task.look(caller);
-    task.told ||= task.over;
+    task.delivered ||= task.over;
     return outcome;
   },
   'tasks/update': async (task, { request }) => {
