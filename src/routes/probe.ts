@@ -101,7 +101,7 @@ function overHttp(url: string, timeoutMs: number, headers: Record<string, string
     name: url,
     startMs: timeoutMs,
     // Each handshake finds out how the server is reached; an era without HTTP+SSE needs none for that.
-    taken: ({ transports }) => (transports.includes('http-sse') ? transport.found : 'streamable-http'),
+    taken: ({ transports }) => (transports.includes('http-sse') ? transport.detected : 'streamable-http'),
     sessionsOf: (id) => {
       if (id === undefined) return 'gives no session ids';
       return HttpSseTransport.isSessionId(id) ? 'each event stream is a session' : 'gives session ids';

@@ -2,7 +2,7 @@ import type { BackendConfig } from '../config/index.js';
 import type { Ticker } from '../exchange/ticker.js';
 import type { Revision } from '../exchange/types.js';
 import { AutoTransport } from '../upstream/http-sse/auto-transport.js';
-import type { UrlTransport } from '../upstream/http-sse/opening.js';
+import type { UrlTransport } from '../upstream/http-sse/session-opening.js';
 import { HttpSseTransport } from '../upstream/http-sse/transport.js';
 import type { ProcessLog } from '../upstream/stdio/child-log.js';
 import type { ProcessLimit } from '../upstream/stdio/process-limit.js';

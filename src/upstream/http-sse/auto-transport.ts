@@ -2,28 +2,32 @@ import type { Rope } from '../../jsonrpc/index.js';
 import type { StreamableHttpTransport } from '../streamable-http.js';
 import type { ResponseSink, Transport, UpstreamRequest } from '../transport.js';
 import { headerOf } from './headers.js';
-import { Opening, type UrlTransport, type Ways } from './opening.js';
+import { SessionOpening, type TransportChoice, type UrlTransport } from './session-opening.js';
 import { HttpSseTransport } from './transport.js';
 
 /**
- * Reaches a backend by the transport that it has. That is found out whenever a session is opened, so that a backend
- * that is replaced by one of the other transport is found again; all else goes the way of its session.
+ * Detects the transport of a backend whenever a session is opened, so that a backend that is replaced by one of the
+ * other transport is detected again. All other requests use the transport of their session.
  */
-export class AutoTransport implements Transport, Ways {
+export class AutoTransport implements Transport, TransportChoice {
   readonly streamable: StreamableHttpTransport;
   readonly sse: HttpSseTransport;
-  found: UrlTransport | undefined;
-  readonly #onFound: (transport: UrlTransport) => void;
+  readonly #onDetected: (transport: UrlTransport) => void;
+  #detected: UrlTransport | undefined;
 
-  /** @param onFound told when the backend is reached by another transport than before */
+  /** @param onDetected called when another transport works than before */
   constructor(
     streamable: StreamableHttpTransport,
     sse: HttpSseTransport,
-    onFound: (transport: UrlTransport) => void = () => {},
+    onDetected: (transport: UrlTransport) => void = () => {},
   ) {
     this.streamable = streamable;
     this.sse = sse;
-    this.#onFound = onFound;
+    this.#onDetected = onDetected;
+  }
+
+  get detected(): UrlTransport | undefined {
+    return this.#detected;
   }
 
   send(
@@ -36,17 +40,17 @@ export class AutoTransport implements Transport, Ways {
     if (session !== undefined && HttpSseTransport.isSessionId(session)) {
       return this.sse.send(method, headers, body, sink);
     }
-    // Of all requests, `initialize` alone has no version in its headers: none has been agreed on yet.
+    // Only `initialize` is sent without a version header: none has been agreed on yet.
     if (session === undefined && body !== undefined && !headers.includes('mcp-protocol-version')) {
-      return new Opening(this, headers, body, sink).start();
+      return new SessionOpening(this, headers, body, sink).start();
     }
     return this.streamable.send(method, headers, body, sink);
   }
 
-  find(transport: UrlTransport): void {
-    if (this.found === transport) return;
-    this.found = transport;
-    this.#onFound(transport);
+  noteDetected(transport: UrlTransport): void {
+    if (this.#detected === transport) return;
+    this.#detected = transport;
+    this.#onDetected(transport);
   }
 
   dropSession(sessionId: string): void {

@@ -1,15 +1,15 @@
 import { TransportError } from '../errors.js';
 
 /**
- * Where messages go (2024-11-05, basic/transports, "HTTP with SSE"): what the `endpoint` event says, seen from the URL
- * of the stream. Credentials go there, so another origin than the stream's must be named by the configuration.
+ * Resolves the URL for messages from an `endpoint` event (2024-11-05, basic/transports, "HTTP with SSE"). Messages
+ * carry credentials, so another origin than the stream's must be configured.
  * @param announced data of the event: a path, a query, or a URL
- * @param streamUrl as configured, which is what clients in use resolve it by, whatever they were redirected to
- * @param messagesUrl the configured place, which takes over the query of what is announced: the session is named there
+ * @param streamUrl as configured; clients in use resolve by it even after redirects
+ * @param messagesUrl the configured URL, which gets the query of the announced one: the session id is in there
  * @throws TransportError `unusable`
  */
 export function resolveEndpoint(announced: Buffer, streamUrl: URL, messagesUrl: URL | undefined): URL {
-  // The URL parser drops white space around the text, and line breaks within.
+  // The URL parser removes white space around the text, and line breaks within it.
   const text = announced.toString('utf8');
   const url = URL.canParse(text, streamUrl.href) ? new URL(text, streamUrl) : undefined;
   if (messagesUrl !== undefined) return withQuery(messagesUrl, url?.search ?? '');
@@ -18,7 +18,7 @@ export function resolveEndpoint(announced: Buffer, streamUrl: URL, messagesUrl: 
   }
   if (url.origin !== streamUrl.origin) {
     throw unusable(
-      `wants messages sent to another origin, ${url.origin}; if that is right, name the place as backend.messagesUrl`,
+      `wants messages sent to another origin, ${url.origin}; if that is right, configure it as backend.messagesUrl`,
     );
   }
   return url;

@@ -1,6 +1,6 @@
-/** Of the gateway's own making, or kept here: the transport has no session ids, and cookies belong to the stream. */
+/** Not sent: this transport has no session ids on the wire, and keeps the cookies of the stream itself. */
 const OWN: ReadonlySet<string> = new Set(['mcp-session-id', 'cookie']);
-/** What says how the body of a POST is written, and which answers to it can be read. */
+/** Describe the body of a POST and the responses to it. */
 const OF_POST: ReadonlySet<string> = new Set([
   'content-type',
   'accept',
@@ -8,12 +8,12 @@ const OF_POST: ReadonlySet<string> = new Set([
   'mcp-protocol-version',
 ]);
 
-/** Headers of a POST, given those of one of Streamable HTTP; name and value in turn. */
+/** Headers of a POST, given those of a POST of Streamable HTTP; name and value in turn. */
 export function messageHeaders(headers: readonly string[]): string[] {
   return without(headers, (name) => OWN.has(name));
 }
 
-/** Headers of the GET that opens a stream, given those of the POST that it is opened for. */
+/** Headers of the GET that opens a stream, given those of the `initialize` POST. */
 export function streamHeaders(headers: readonly string[]): string[] {
   const carried = without(headers, (name) => OWN.has(name) || OF_POST.has(name));
   return [
@@ -27,7 +27,6 @@ export function streamHeaders(headers: readonly string[]): string[] {
   ];
 }
 
-/** @returns the value of a header; undefined where it is not among them */
 export function headerOf(headers: readonly string[], name: string): string | undefined {
   for (let i = 0; i + 1 < headers.length; i += 2) if (headers[i] === name) return headers[i + 1];
   return undefined;

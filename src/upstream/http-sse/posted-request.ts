@@ -5,57 +5,52 @@ import { HttpUpstreamRequest } from '../http-request.js';
 import type { HttpTarget } from '../http-target.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { ResponseSink, UpstreamRequest } from '../transport.js';
+import type { StreamConsumer } from './stream-consumer.js';
 
-/** What a message is part of. */
-export interface CallOwner {
-  /** The call takes nothing more; `succeeded` where the server answered it with a result. */
-  finished(call: StreamCall, succeeded: boolean): void;
+export interface PostedRequestOwner {
+  /** The request is over: `succeeded` if the server responded with a result. */
+  onFinished(request: PostedRequest, outcome: 'succeeded' | 'failed'): void;
   onCookies(headers: ResponseHeaders): void;
-  /** A message of the server came in the answer to a POST, where this transport has none. */
-  onBody(bytes: Buffer): void;
-  waitFor(receiver: Receiver, backpressure: Backpressure): void;
+  /** A message of the server in the response to a POST, where this transport has none. */
+  onPostBody(bytes: Buffer): void;
+  waitFor(consumer: StreamConsumer, backpressure: Backpressure): void;
 }
 
-/** Whoever takes messages off a session's stream. */
-export interface Receiver {
-  /** It lags behind, and others wait: of what is only told, it misses some. */
-  lossy: boolean;
-  take(frame: Frame): void;
+interface PostedRequestOptions {
+  /** Undefined for messages that get no response. */
+  readonly id: RequestId | undefined;
+  /** Headers of the emulated HTTP response. */
+  readonly responseHeaders: ResponseHeaders;
+  /** See {@link HttpSseTimings.lingerMs}. */
+  readonly lingerMs: number;
 }
 
-/** A POST that goes on although its answer came on the stream is ended after so long. */
-const LINGER_MS = 10_000;
 const ACCEPTED = 202;
 
 /**
- * One POST to an HTTP+SSE server, and the answer that comes on the session's stream, told as if it had come in the
- * answer to the POST.
+ * A message posted to an HTTP+SSE server. Its response comes on the stream of the session, and is passed on as if it had
+ * come in the HTTP response.
  */
-export class StreamCall implements ResponseSink, UpstreamRequest, Receiver {
-  lossy = false;
-  /** Of a request; undefined for all other messages, which have no answer. */
+export class PostedRequest implements ResponseSink, UpstreamRequest, StreamConsumer {
+  dropsNotifications = false;
   readonly id: RequestId | undefined;
-  readonly #owner: CallOwner;
+  readonly #owner: PostedRequestOwner;
   readonly #sink: ResponseSink;
-  /** Headers of the answer, where there is one. */
-  readonly #answerHeaders: ResponseHeaders;
+  readonly #options: PostedRequestOptions;
   #upstreamRequest: HttpUpstreamRequest | undefined;
   #over = false;
-  #begun = false;
+  #hasHead = false;
+  /** The POST got an error status. */
   #refused = false;
+  /** The POST is complete. */
   #posted = false;
-  #lingering: NodeJS.Timeout | undefined;
+  #lingerTimer: NodeJS.Timeout | undefined;
 
-  constructor(
-    owner: CallOwner,
-    id: RequestId | undefined,
-    sink: ResponseSink,
-    answerHeaders: ResponseHeaders,
-  ) {
+  constructor(owner: PostedRequestOwner, sink: ResponseSink, options: PostedRequestOptions) {
     this.#owner = owner;
-    this.id = id;
+    this.id = options.id;
     this.#sink = sink;
-    this.#answerHeaders = answerHeaders;
+    this.#options = options;
   }
 
   post(target: HttpTarget, headers: readonly string[], body: Buffer): void {
@@ -65,38 +60,37 @@ export class StreamCall implements ResponseSink, UpstreamRequest, Receiver {
   }
 
   abort(): void {
-    if (!this.#over) this.#finish();
+    if (!this.#over) this.#finish('failed');
   }
 
   waitFor(backpressure: Backpressure | undefined): void {
     if (backpressure !== undefined && !this.#over) this.#owner.waitFor(this, backpressure);
   }
 
-  /** A message of the server that belongs to this call; the last one is the response. */
+  /** Passes on a message that belongs to this request; the response is the last one. */
   take(frame: Frame): void {
-    if (this.#over || (this.lossy && frame.type === 'notification')) return;
-    if (!this.#begun) {
-      this.#begun = true;
-      this.#sink.onHead(200, this.#answerHeaders);
+    if (this.#over || (this.dropsNotifications && frame.type === 'notification')) return;
+    if (!this.#hasHead) {
+      this.#hasHead = true;
+      this.#sink.onHead(200, this.#options.responseHeaders);
     }
     const isResponse = frame.type === 'result' || frame.type === 'error';
-    if (isResponse) this.#finish(frame.type === 'result');
+    if (isResponse) this.#finish(frame.type === 'result' ? 'succeeded' : 'failed');
     const { bytes, root } = frame;
     this.#sink.onMessage(bytes.subarray(root.start, root.end), undefined);
     if (isResponse) this.#sink.onEnd('');
   }
 
-  /** The answer cannot come any more. */
   fail(error: TransportError): void {
     if (this.#over) return;
-    this.#finish();
+    this.#finish('failed');
     this.#sink.onError(error);
   }
 
-  /** The server refuses it without any message. */
-  refuse(status: number, headers: ResponseHeaders, text: string): void {
+  /** Ends the request with an HTTP response that holds no message. */
+  respond(status: number, headers: ResponseHeaders, text: string): void {
     if (this.#over) return;
-    this.#finish();
+    this.#finish('failed');
     this.#sink.onHead(status, headers);
     this.#sink.onEnd(text);
   }
@@ -109,36 +103,36 @@ export class StreamCall implements ResponseSink, UpstreamRequest, Receiver {
   }
 
   onMessage(bytes: Buffer): void {
-    if (!this.#refused) this.#owner.onBody(bytes);
+    if (!this.#refused) this.#owner.onPostBody(bytes);
     else if (!this.#over) this.#sink.onMessage(bytes, undefined);
   }
 
-  /** The server took the message. What its answer says is not for anybody: it is a word of thanks, or nothing. */
+  /** The POST is complete. Its text is dropped unless it refuses the message: servers answer "Accepted" or nothing. */
   onEnd(text: string): void {
-    this.#hasPosted();
+    this.#onPosted();
     if (this.#over) return;
     if (this.#refused) {
-      this.#finish();
+      this.#finish('failed');
       this.#sink.onEnd(text);
-    } else if (this.id === undefined) this.refuse(ACCEPTED, {}, '');
+    } else if (this.id === undefined) this.respond(ACCEPTED, {}, '');
   }
 
   onError(error: TransportError): void {
-    this.#hasPosted();
+    this.#onPosted();
     this.fail(error);
   }
 
-  #finish(succeeded = false): void {
+  #finish(outcome: 'succeeded' | 'failed'): void {
     this.#over = true;
-    this.#owner.finished(this, succeeded);
+    this.#owner.onFinished(this, outcome);
     const upstreamRequest = this.#upstreamRequest;
-    // A POST that has been sent is not broken off: the server would take its client for gone.
+    // An open POST is not aborted at once: the server would take the client for gone.
     if (this.#posted || upstreamRequest === undefined) return;
-    this.#lingering = setTimeout(() => upstreamRequest.abort(), LINGER_MS).unref();
+    this.#lingerTimer = setTimeout(() => upstreamRequest.abort(), this.#options.lingerMs).unref();
   }
 
-  #hasPosted(): void {
+  #onPosted(): void {
     this.#posted = true;
-    clearTimeout(this.#lingering);
+    clearTimeout(this.#lingerTimer);
   }
 }

@@ -1,66 +1,63 @@
 import type { Backpressure } from '../backpressure.js';
-import type { Receiver } from './posted-request.js';
+import type { StreamConsumer } from './stream-consumer.js';
 
-/** How long all of a session wait for one slow reader. */
-const PATIENCE_MS = 1_000;
+interface SlowReaderOptions {
+  /** See {@link HttpSseTimings.slowReaderMs}. */
+  readonly slowReaderMs: number;
+  /** Pauses the stream until the function that the backpressure gets is called. */
+  readonly pause: (backpressure: Backpressure) => void;
+  /** Whether any consumer that is not slow waits for messages on the stream. */
+  readonly othersWait: (slow: ReadonlySet<StreamConsumer>) => boolean;
+}
 
 /**
- * The readers of one stream that lag behind. The stream is held up for them, so that nobody misses anything; but when
- * others wait for what comes behind, it goes on, and a laggard misses what is only told until it has caught up.
+ * The slow consumers of one stream. The stream pauses for them, so that they miss nothing. If others wait for it, it
+ * resumes after a while, and the slow ones miss notifications until they have drained.
  */
 export class SlowReaders {
-  readonly #hold: (backpressure: Backpressure) => void;
-  readonly #othersWait: (slowReaders: ReadonlySet<Receiver>) => boolean;
-  readonly #lagging = new Set<Receiver>();
-  #release: (() => void) | undefined;
+  readonly #options: SlowReaderOptions;
+  readonly #slow = new Set<StreamConsumer>();
+  #resumeStream: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /**
-   * @param hold stops reading the stream until it is told to go on
-   * @param othersWait whether anybody else waits for something on the stream
-   */
-  constructor(
-    hold: (backpressure: Backpressure) => void,
-    othersWait: (slowReaders: ReadonlySet<Receiver>) => boolean,
-  ) {
-    this.#hold = hold;
-    this.#othersWait = othersWait;
+  constructor(options: SlowReaderOptions) {
+    this.#options = options;
   }
 
-  waitFor(receiver: Receiver, backpressure: Backpressure): void {
-    if (this.#lagging.has(receiver)) return;
-    this.#lagging.add(receiver);
-    if (this.#release === undefined) {
-      this.#hold((release) => {
-        this.#release = release;
+  waitFor(consumer: StreamConsumer, backpressure: Backpressure): void {
+    if (this.#slow.has(consumer)) return;
+    this.#slow.add(consumer);
+    if (this.#resumeStream === undefined) {
+      this.#options.pause((resume) => {
+        this.#resumeStream = resume;
       });
-      this.#timer = setInterval(() => this.#lookRound(), PATIENCE_MS).unref();
+      this.#timer = setInterval(() => this.#check(), this.#options.slowReaderMs).unref();
     }
-    backpressure(() => this.#caughtUp(receiver));
+    backpressure(() => this.#onDrained(consumer));
   }
 
   /** The stream is over. */
   clear(): void {
     clearInterval(this.#timer);
-    this.#lagging.clear();
+    this.#slow.clear();
   }
 
-  #caughtUp(receiver: Receiver): void {
-    receiver.lossy = false;
-    this.#lagging.delete(receiver);
-    if ([...this.#lagging].every(({ lossy }) => lossy)) this.#goOn();
+  #onDrained(consumer: StreamConsumer): void {
+    consumer.dropsNotifications = false;
+    this.#slow.delete(consumer);
+    if ([...this.#slow].every(({ dropsNotifications }) => dropsNotifications)) this.#resume();
   }
 
-  #lookRound(): void {
-    if (!this.#othersWait(this.#lagging)) return;
-    for (const receiver of this.#lagging) receiver.lossy = true;
-    this.#goOn();
+  #check(): void {
+    if (!this.#options.othersWait(this.#slow)) return;
+    for (const consumer of this.#slow) consumer.dropsNotifications = true;
+    this.#resume();
   }
 
-  #goOn(): void {
+  #resume(): void {
     clearInterval(this.#timer);
-    const release = this.#release;
-    this.#release = undefined;
-    release?.();
+    const resume = this.#resumeStream;
+    this.#resumeStream = undefined;
+    resume?.();
   }
 }

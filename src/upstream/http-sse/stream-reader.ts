@@ -1,28 +1,27 @@
 import type { Frame } from '../../jsonrpc/index.js';
 import type { Backpressure } from '../backpressure.js';
 import type { ResponseSink, UpstreamRequest } from '../transport.js';
-import type { Receiver } from './posted-request.js';
+import type { StreamConsumer } from './stream-consumer.js';
 
-/** The session whose stream is listened to. */
-export interface ReadableSession {
-  unlisten(reader: StreamReader): void;
-  waitFor(receiver: Receiver, backpressure: Backpressure): void;
+export interface StreamReaderOwner {
+  onReaderAborted(reader: StreamReader): void;
+  waitFor(consumer: StreamConsumer, backpressure: Backpressure): void;
 }
 
-/** Whoever hears what belongs to no request. */
-export class StreamReader implements UpstreamRequest, Receiver {
-  lossy = false;
-  readonly #session: ReadableSession;
+/** Reads server messages not tied to a request, as the standalone GET stream of a session. */
+export class StreamReader implements UpstreamRequest, StreamConsumer {
+  dropsNotifications = false;
+  readonly #owner: StreamReaderOwner;
   readonly #sink: ResponseSink;
   #closed = false;
 
-  constructor(session: ReadableSession, sink: ResponseSink) {
-    this.#session = session;
+  constructor(owner: StreamReaderOwner, sink: ResponseSink) {
+    this.#owner = owner;
     this.#sink = sink;
   }
 
   take(frame: Frame): void {
-    if (this.#closed || (this.lossy && frame.type === 'notification')) return;
+    if (this.#closed || (this.dropsNotifications && frame.type === 'notification')) return;
     const { bytes, root } = frame;
     this.#sink.onMessage(bytes.subarray(root.start, root.end), undefined);
   }
@@ -34,10 +33,10 @@ export class StreamReader implements UpstreamRequest, Receiver {
 
   abort(): void {
     this.#closed = true;
-    this.#session.unlisten(this);
+    this.#owner.onReaderAborted(this);
   }
 
   waitFor(backpressure: Backpressure | undefined): void {
-    if (backpressure !== undefined && !this.#closed) this.#session.waitFor(this, backpressure);
+    if (backpressure !== undefined && !this.#closed) this.#owner.waitFor(this, backpressure);
   }
 }

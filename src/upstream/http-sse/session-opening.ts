@@ -4,65 +4,66 @@ import type { TransportError } from '../errors.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { StreamableHttpTransport } from '../streamable-http.js';
 import type { ResponseSink, UpstreamRequest } from '../transport.js';
-import { ENDPOINT, type NoStream } from './stream.js';
+import { ENDPOINT, type StreamFailure } from './event-stream.js';
 import type { HttpSseTransport } from './transport.js';
 
-/** The two ways to reach a server by its URL. */
+/** The transports of servers that are reached by a URL. */
 export type UrlTransport = 'streamable-http' | 'http-sse';
 
-export interface Ways {
+/** The transports to choose from. */
+export interface TransportChoice {
   readonly streamable: StreamableHttpTransport;
   readonly sse: HttpSseTransport;
-  /** How the backend was reached last; undefined before. */
-  readonly found: UrlTransport | undefined;
-  find(transport: UrlTransport): void;
+  /** The transport that worked last; undefined before any has. */
+  readonly detected: UrlTransport | undefined;
+  noteDetected(transport: UrlTransport): void;
 }
 
 interface Refusal {
   readonly status: number;
   readonly headers: ResponseHeaders;
-  /** A JSON body. */
+  /** The JSON body. */
   message: Buffer | undefined;
 }
 
-/** Statuses that speak of the credential, the address, or the load, and come from servers of any transport. */
+/** Statuses about credentials, the address or the load. Servers of any transport send them. */
 const NO_EVIDENCE: ReadonlySet<number> = new Set([401, 402, 403, 407, 408, 421, 423, 425, 429]);
-/** There is nothing that takes a POST, whatever the body says. */
+/** Statuses by which the URL takes no POST, whatever the body says. */
 const NO_POST: ReadonlySet<number> = new Set([404, 405, 501]);
 
 /**
- * The first request of a session with a backend whose transport has to be found out: a POST, and where that is refused,
- * a GET that should open the event stream of HTTP+SSE (basic/transports, "Backwards Compatibility"). What worked last
- * is tried first. A refusal by both is told in the words of the first.
+ * Opens a session with a backend whose transport is unknown: by a POST, and if that is refused by a GET that should open
+ * the event stream of HTTP+SSE (basic/transports, "Backwards Compatibility"). The transport that worked last goes first.
+ * If both are refused, the client gets the first refusal.
  */
-export class Opening implements ResponseSink, UpstreamRequest {
-  readonly #ways: Ways;
+export class SessionOpening implements ResponseSink, UpstreamRequest {
+  readonly #transports: TransportChoice;
   readonly #headers: readonly string[];
   readonly #body: Rope;
   readonly #sink: ResponseSink;
   #upstreamRequest: UpstreamRequest | undefined;
-  #over = false;
+  #aborted = false;
   #status = 0;
-  /** How the POST was refused. */
+  /** The refusal of the POST. */
   #refusal: Refusal | undefined;
-  /** Why there was no event stream where one was expected. */
-  #noStream: NoStream | undefined;
+  /** Why the GET, sent first, opened no event stream. */
+  #noStream: StreamFailure | undefined;
 
-  constructor(ways: Ways, headers: readonly string[], body: Rope, sink: ResponseSink) {
-    this.#ways = ways;
+  constructor(transports: TransportChoice, headers: readonly string[], body: Rope, sink: ResponseSink) {
+    this.#transports = transports;
     this.#headers = headers;
     this.#body = body;
     this.#sink = sink;
   }
 
   start(): this {
-    if (this.#ways.found === 'http-sse') this.#openStream();
+    if (this.#transports.detected === 'http-sse') this.#openStream();
     else this.#post();
     return this;
   }
 
   abort(): void {
-    this.#over = true;
+    this.#aborted = true;
     this.#upstreamRequest?.abort();
   }
 
@@ -81,7 +82,7 @@ export class Opening implements ResponseSink, UpstreamRequest {
       this.#refusal.message ??= bytes;
       return;
     }
-    if (this.#status < 300) this.#ways.find('streamable-http');
+    if (this.#status < 300) this.#transports.noteDetected('streamable-http');
     this.#sink.onMessage(bytes, eventId);
   }
 
@@ -93,9 +94,9 @@ export class Opening implements ResponseSink, UpstreamRequest {
     this.#sink.onRetry?.(ms);
   }
 
-  /** Some HTTP+SSE servers open their stream whatever the method is. */
+  /** Some HTTP+SSE servers open their stream on a POST too. */
   onNamedEvent(name: string): void {
-    if (name !== ENDPOINT || this.#over || this.#noStream !== undefined) return;
+    if (name !== ENDPOINT || this.#aborted || this.#noStream !== undefined) return;
     this.#upstreamRequest?.abort();
     this.#refusal = { status: 405, headers: {}, message: undefined };
     this.#openStream();
@@ -104,9 +105,9 @@ export class Opening implements ResponseSink, UpstreamRequest {
   onEnd(text: string): void {
     const refusal = this.#refusal;
     if (refusal === undefined) this.#sink.onEnd(text);
-    else if (this.#noStream !== undefined) this.#tell(this.#noStream);
+    else if (this.#noStream !== undefined) this.#failWith(this.#noStream);
     else if (NO_POST.has(refusal.status) || !isMessage(refusal.message)) this.#openStream(text);
-    else this.#refuse(text);
+    else this.#passOnRefusal(text);
   }
 
   onError(error: TransportError): void {
@@ -114,32 +115,36 @@ export class Opening implements ResponseSink, UpstreamRequest {
   }
 
   #post(): void {
-    this.#upstreamRequest = this.#ways.streamable.send('POST', this.#headers, this.#body, this);
+    this.#upstreamRequest = this.#transports.streamable.send('POST', this.#headers, this.#body, this);
   }
 
-  /** @param said what the POST was refused with, where it was */
-  #openStream(said = ''): void {
-    const instead = (why: NoStream): void => {
-      if (this.#over) return;
-      if (!speaksAgainst(why)) this.#tell(why);
-      else if (this.#refusal !== undefined) this.#refuse(said);
-      else {
-        this.#noStream = why;
-        this.#post();
-      }
-    };
-    const found = (): void => this.#ways.find('http-sse');
-    this.#upstreamRequest = this.#ways.sse.open(this.#headers, this.#body, this.#sink, instead, found);
+  /** @param refusalText text of the refused POST, if there was one */
+  #openStream(refusalText = ''): void {
+    this.#upstreamRequest = this.#transports.sse.open({
+      headers: this.#headers,
+      body: this.#body,
+      sink: this.#sink,
+      onOpen: () => this.#transports.noteDetected('http-sse'),
+      onNoStream: (why) => {
+        if (this.#aborted) return;
+        if (!speaksAgainst(why)) this.#failWith(why);
+        else if (this.#refusal !== undefined) this.#passOnRefusal(refusalText);
+        else {
+          this.#noStream = why;
+          this.#post();
+        }
+      },
+    });
   }
 
-  #refuse(text: string): void {
+  #passOnRefusal(text: string): void {
     const { status, headers, message } = this.#refusal as Refusal;
     this.#sink.onHead(status, headers);
     if (message !== undefined) this.#sink.onMessage(message, undefined);
     this.#sink.onEnd(text);
   }
 
-  #tell(why: NoStream): void {
+  #failWith(why: StreamFailure): void {
     if (why.kind === 'failed') this.#sink.onError(why.error);
     else {
       this.#sink.onHead(why.status, why.headers);
@@ -148,13 +153,13 @@ export class Opening implements ResponseSink, UpstreamRequest {
   }
 }
 
-/** Whether a status may mean that the server does not know what to do with a POST. */
+/** Whether a status may mean that the server does not support the POST. */
 function isRefusal(status: number): boolean {
   return status === 501 || (status >= 400 && status < 500 && !NO_EVIDENCE.has(status));
 }
 
-/** Whether it speaks against HTTP+SSE that a stream did not come about. */
-function speaksAgainst(why: NoStream): boolean {
+/** Whether the failure of a stream is evidence against HTTP+SSE. */
+function speaksAgainst(why: StreamFailure): boolean {
   if (why.kind === 'refused') return isRefusal(why.status);
   return !why.announced && why.error.failure !== 'unreachable';
 }
