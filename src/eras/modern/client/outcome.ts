@@ -14,7 +14,7 @@ import { encodeError } from '../wire/errors.js';
 import { MODERN_CODE } from '../wire/names.js';
 import { encodeResult, normalizeResult } from '../wire/results.js';
 import { takesMode, urlElicitations } from '../wire/server-requests.js';
-import type { Waiter } from './interactive-call.js';
+import type { PendingRequest } from './pending-requests.js';
 
 const CLOSE_BRACE = 0x7d;
 const DISCOVER = 'server/discover';
@@ -46,23 +46,23 @@ const URL_ELICITATION_REQUIRED = -32042;
  * @param sealRetry makes the `requestState` of a retry that repeats the call
  */
 export function writeOutcome(
-  waiter: Waiter,
+  pending: PendingRequest,
   exchange: Exchange,
   outcome: Outcome,
   sealRetry: () => string,
 ): void {
   if (outcome.type === 'result') {
-    if (outcome.kept === undefined) writeResult(waiter, exchange, outcome);
-    else writeCached(waiter, exchange, outcome, outcome.kept);
-  } else if (isUrlElicitation(outcome)) writeUrlElicitation(waiter, exchange, outcome, sealRetry);
-  else writeError(waiter, exchange, outcome);
+    if (outcome.kept === undefined) writeResult(pending, exchange, outcome);
+    else writeCached(pending, exchange, outcome, outcome.kept);
+  } else if (isUrlElicitation(outcome)) writeUrlElicitation(pending, exchange, outcome, sealRetry);
+  else writeError(pending, exchange, outcome);
 }
 
 function isUrlElicitation({ code, origin }: ErrorOutcome): boolean {
   return code === URL_ELICITATION_REQUIRED && origin === 'backend';
 }
 
-function writeError({ response, id }: Waiter, exchange: Exchange, outcome: ErrorOutcome): void {
+function writeError({ response, id }: PendingRequest, exchange: Exchange, outcome: ErrorOutcome): void {
   const { method, name } = exchange.request;
   const { headers, form } = outcome;
   const uri = method === 'resources/read' ? name : undefined;
@@ -80,12 +80,12 @@ function writeError({ response, id }: Waiter, exchange: Exchange, outcome: Error
  * call, so nothing is kept for it.
  */
 function writeUrlElicitation(
-  waiter: Waiter,
+  pending: PendingRequest,
   exchange: Exchange,
   outcome: ErrorOutcome,
   sealRetry: () => string,
 ): void {
-  const { response, id } = waiter;
+  const { response, id } = pending;
   const { request, caller } = exchange;
   if (!MAY_ASK.has(request.method) || !takesMode(caller.capabilities.value['elicitation'], 'url')) {
     const data = JSON.stringify({ requiredCapabilities: { elicitation: { url: {} } } });
@@ -104,7 +104,12 @@ function writeUrlElicitation(
 }
 
 /** Writes a cached result, whose encoded text is cached too, with the rest of its time to live. */
-function writeCached({ response, id }: Waiter, exchange: Exchange, outcome: ResultOutcome, kept: Kept): void {
+function writeCached(
+  { response, id }: PendingRequest,
+  exchange: Exchange,
+  outcome: ResultOutcome,
+  kept: Kept,
+): void {
   const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
   const scope = kept.freshness.shared && !forcePrivate ? 'public' : 'private';
   const text = kept.text(scope, () => {
@@ -121,7 +126,7 @@ function writeCached({ response, id }: Waiter, exchange: Exchange, outcome: Resu
   response.end(200, resultRope(id, new Rope().push(text).push(`,"ttlMs":${kept.hintMs}}`)));
 }
 
-function writeResult({ response, id }: Waiter, exchange: Exchange, outcome: ResultOutcome): void {
+function writeResult({ response, id }: PendingRequest, exchange: Exchange, outcome: ResultOutcome): void {
   const { method } = exchange.request;
   const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
   if (outcome.form === 'modern') {
