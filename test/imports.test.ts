@@ -43,7 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'gateway.ts': ['config', 'exchange', 'downstream', 'upstream', 'http', 'routes', 'shutdown.ts'],
   'shutdown.ts': ['downstream', 'http', 'routes'],
-  commands: ['config', 'telemetry', 'routes', 'gateway.ts'],
+  commands: ['version.ts', 'config', 'telemetry', 'routes', 'gateway.ts'],
   'main.ts': ['commands', 'routes', 'gateway.ts'],
 };
 

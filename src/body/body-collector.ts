@@ -39,10 +39,6 @@ export class BodyCollector {
     }
   }
 
-  get length(): number {
-    return this.#length;
-  }
-
   /** @throws BodyTooLargeError */
   push(chunk: Buffer): void {
     const length = this.#length + chunk.length;

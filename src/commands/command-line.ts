@@ -1,7 +1,7 @@
 /** Runs the command that the arguments name, and reports an error as a message and an exit code. */
 
-import { readFileSync } from 'node:fs';
 import { ConfigError } from '../config/index.js';
+import { VERSION } from '../version.js';
 import { runCheck } from './check.js';
 import { type CommandContext, EXIT, UsageError } from './context.js';
 import { runProbe } from './probe.js';
@@ -39,7 +39,7 @@ export async function runCommandLine(args: readonly string[], context: CommandCo
     return EXIT.ok;
   }
   if (args[0] === '--version' || args[0] === '-v') {
-    context.stdout(`${packageVersion()}\n`);
+    context.stdout(`${VERSION}\n`);
     return EXIT.ok;
   }
   try {
@@ -55,12 +55,6 @@ export async function runCommandLine(args: readonly string[], context: CommandCo
   } catch (error) {
     return report(error, context);
   }
-}
-
-/** The version of the installed package. */
-export function packageVersion(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
 function report(error: unknown, context: CommandContext): number {

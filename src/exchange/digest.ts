@@ -35,8 +35,6 @@ export function readCapabilities(text: string): ClientCapabilities {
   return capabilities;
 }
 
-export const NO_CAPABILITIES: ClientCapabilities = readCapabilities('{}');
-
 /**
  * Whose a credential is by its own words: issuer, subject and client of a JWT. Nobody has verified them here, so this
  * tells which credentials may belong to one owner, and never that they do. Undefined for other credentials.

@@ -40,12 +40,10 @@ export interface ClientCapabilities {
   readonly key: string;
 }
 
-/** HTTP headers of the client that travel on to the backend unchanged. */
-export interface ForwardedHeaders {
-  readonly authorization?: string;
-  readonly traceparent?: string;
-  readonly tracestate?: string;
-}
+/** HTTP headers of the client that are forwarded to the backend, and replace fixed ones of the route. */
+export const FORWARDED_HEADERS = ['authorization', 'traceparent', 'tracestate'] as const;
+
+export type ForwardedHeaders = { readonly [Name in (typeof FORWARDED_HEADERS)[number]]?: string };
 
 /** Of a client that sent none of them. */
 export const NO_FORWARDED: ForwardedHeaders = {};

@@ -3,7 +3,7 @@ import type { HttpCall } from '../downstream/http-call.js';
 import { readMcpHeaders } from '../downstream/mcp-headers.js';
 import type { ClientResponse } from '../downstream/response.js';
 import { principalOf } from '../exchange/digest.js';
-import { type ForwardedHeaders, NO_FORWARDED } from '../exchange/types.js';
+import { FORWARDED_HEADERS, type ForwardedHeaders, NO_FORWARDED } from '../exchange/types.js';
 import type { Endpoint } from './endpoint.js';
 
 /** What the eras want to know of a request. */
@@ -18,19 +18,24 @@ export function callOf<R extends ClientResponse>(
   return {
     headers: readMcpHeaders(req.rawHeaders),
     principal: principalOf(authorization),
-    forwarded: forwardedOf(headers, endpoint.forwardAuthorization),
+    forwarded: forwardedOf(headers, endpoint.forwardAuthorization ? FORWARDED_HEADERS : WITHOUT_CREDENTIALS),
     response,
     lastEventId: typeof lastEventId === 'string' ? lastEventId : undefined,
   };
 }
 
-function forwardedOf(headers: IncomingHttpHeaders, withAuthorization: boolean): ForwardedHeaders {
-  const { authorization, traceparent, tracestate } = headers;
-  if (authorization === undefined && traceparent === undefined && tracestate === undefined)
-    return NO_FORWARDED;
-  const forwarded: { -readonly [K in keyof ForwardedHeaders]: ForwardedHeaders[K] } = {};
-  if (authorization !== undefined && withAuthorization) forwarded.authorization = authorization;
-  if (typeof traceparent === 'string') forwarded.traceparent = traceparent;
-  if (typeof tracestate === 'string') forwarded.tracestate = tracestate;
-  return forwarded;
+type Name = (typeof FORWARDED_HEADERS)[number];
+
+/** Where the backend does not get the credentials of the callers. */
+const WITHOUT_CREDENTIALS: readonly Name[] = FORWARDED_HEADERS.filter((name) => name !== 'authorization');
+
+function forwardedOf(headers: IncomingHttpHeaders, names: readonly Name[]): ForwardedHeaders {
+  let forwarded: { [K in Name]?: string } | undefined;
+  for (const name of names) {
+    const value = headers[name];
+    if (typeof value !== 'string') continue;
+    forwarded ??= {};
+    forwarded[name] = value;
+  }
+  return forwarded ?? NO_FORWARDED;
 }

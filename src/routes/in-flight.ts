@@ -14,7 +14,7 @@ export interface InFlightLimits {
 }
 
 /** Why exchanges are cancelled when the gateway ends. */
-export const SHUTDOWN = 'the gateway is shutting down';
+const SHUTDOWN = 'the gateway is shutting down';
 
 /** Streams that stay open until the client or the gateway ends them. */
 const LASTING: ReadonlySet<string> = new Set(['subscriptions/listen']);

@@ -1,8 +1,8 @@
 import type { Rope } from '../jsonrpc/index.js';
 import { Connections } from './connections.js';
-import { withFixed } from './fixed-headers.js';
 import { HttpUpstreamRequest } from './http-request.js';
 import type { HttpLimits, HttpTarget } from './http-target.js';
+import { withFixed } from './request-headers.js';
 import type { ResponseSink, Transport } from './transport.js';
 
 export interface StreamableHttpOptions extends HttpLimits {

@@ -8,7 +8,6 @@ const pieces = (...sizes: number[]) => sizes.map((size, n) => Buffer.alloc(size,
 function collected(chunks: readonly Buffer[], announced?: string, limit = 1024 * KiB): Buffer {
   const body = new BodyCollector(limit, announced);
   for (const chunk of chunks) body.push(chunk);
-  expect(body.length).toBe(chunks.reduce((sum, { length }) => sum + length, 0));
   return body.take();
 }
 

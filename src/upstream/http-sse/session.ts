@@ -3,9 +3,9 @@ import { type Frame, type RequestId, Rope, resultRope } from '../../jsonrpc/inde
 import type { Backpressure } from '../backpressure.js';
 import { CookieJar } from '../cookies.js';
 import { TransportError } from '../errors.js';
-import { withFixed } from '../fixed-headers.js';
 import type { HttpTarget } from '../http-target.js';
 import { readFrames } from '../read-frames.js';
+import { withFixed } from '../request-headers.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { ResponseSink, UpstreamRequest } from '../transport.js';
 import { EventStream, type EventStreamListener, type StreamFailure } from './event-stream.js';

@@ -2,6 +2,7 @@ import { badGateway, unreachable } from '../../../exchange/errors.js';
 import { isSafe } from '../../../exchange/safe-methods.js';
 import type { ForwardedHeaders, Revision } from '../../../exchange/types.js';
 import { type ErrorFrame, requestRope, textOf } from '../../../jsonrpc/index.js';
+import { addForwarded } from '../../../upstream/request-headers.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
 import { RpcCall, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import { POST_HEADERS } from '../../../upstream/streamable-http.js';
@@ -10,7 +11,7 @@ import { readInitializeInfo } from '../wire/initialize-info.js';
 import { initializeParams } from '../wire/initialize-request.js';
 import { LEGACY_REVISIONS } from '../wire/revisions.js';
 import type { LegacyBackend } from './legacy-backend.js';
-import { BackendSession, pushForwarded } from './session.js';
+import { BackendSession } from './session.js';
 
 /** What the gateway says of the client in a handshake. */
 export interface HandshakeParams {
@@ -71,7 +72,7 @@ function initialize(
     revision < params.revision ? capabilitiesIn(revision, params.capabilities) : params.capabilities;
   const body = initializeParams(revision, capabilities, params.clientInfo);
   const headers = [...POST_HEADERS];
-  pushForwarded(headers, params.forwarded);
+  addForwarded(headers, params.forwarded);
   const rpc = new RpcCall('0', backend.ticker, SILENT);
   const timer = setTimeout(
     () => rpc.abort(`no answer to initialize within ${backend.handshakeMs} ms`),

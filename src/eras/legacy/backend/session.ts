@@ -17,11 +17,12 @@ import {
 } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import { CookieJar } from '../../../upstream/cookies.js';
+import { addForwarded } from '../../../upstream/request-headers.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
 import { NO_ID, RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
-import { POST_HEADERS } from '../../../upstream/streamable-http.js';
 import type { InitializeInfo } from '../wire/initialize-info.js';
 import type { LegacyBackend } from './legacy-backend.js';
+import { getHeaders, postHeaders } from './request-headers.js';
 import type { SessionListener, SessionWatcher } from './session-events.js';
 import { StandaloneGetStream, type Watch } from './standalone-get-stream.js';
 
@@ -97,7 +98,7 @@ export class BackendSession {
     this.backend = backend;
     this.info = info;
     this.id = id;
-    this.#headers = sessionHeaders(info.revision, id);
+    this.#headers = postHeaders(info.revision, id);
     this.#nextId = firstRequestId;
   }
 
@@ -119,7 +120,7 @@ export class BackendSession {
   }
 
   #withForwarded(headers: string[], forwarded: ForwardedHeaders): string[] {
-    pushForwarded(headers, forwarded);
+    addForwarded(headers, forwarded);
     const { cookies } = this;
     if (cookies !== undefined) headers.push('cookie', cookies);
     return headers;
@@ -163,9 +164,7 @@ export class BackendSession {
 
   /** Headers of a GET on this session. */
   getHeaders(forwarded: ForwardedHeaders): string[] {
-    const own = this.#headers.slice(POST_HEADERS.length);
-    const headers = ['accept', 'text/event-stream', 'accept-encoding', 'identity', ...own];
-    return this.#withForwarded(headers, forwarded);
+    return this.#withForwarded(getHeaders(this.info.revision, this.id), forwarded);
   }
 
   /** Sends a notification; resolves when the backend took it, also when it did so with an error. */
@@ -352,24 +351,4 @@ export class BackendSession {
     const wanted = Number(JSON.parse(token));
     return this.#calls?.find(({ id }) => id === wanted);
   }
-}
-
-/** Sessions without an id have the same ones. */
-const headersCache = new Map<string, readonly string[]>();
-
-function sessionHeaders(revision: string, id: string | undefined): readonly string[] {
-  if (id !== undefined) return [...POST_HEADERS, 'mcp-session-id', id, 'mcp-protocol-version', revision];
-  let headers = headersCache.get(revision);
-  if (headers === undefined) {
-    headers = [...POST_HEADERS, 'mcp-protocol-version', revision];
-    headersCache.set(revision, headers);
-  }
-  return headers;
-}
-
-export function pushForwarded(headers: string[], forwarded: ForwardedHeaders): void {
-  const { authorization, traceparent, tracestate } = forwarded;
-  if (authorization !== undefined) headers.push('authorization', authorization);
-  if (traceparent !== undefined) headers.push('traceparent', traceparent);
-  if (tracestate !== undefined) headers.push('tracestate', tracestate);
 }

@@ -2,6 +2,7 @@ import { isSafe } from '../../../exchange/safe-methods.js';
 import type { Ticker } from '../../../exchange/ticker.js';
 import type { Caller } from '../../../exchange/types.js';
 import { Rope, requestRope } from '../../../jsonrpc/index.js';
+import { addForwarded } from '../../../upstream/request-headers.js';
 import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import { POST_HEADERS } from '../../../upstream/streamable-http.js';
 import type { Transport } from '../../../upstream/transport.js';
@@ -37,10 +38,7 @@ export class ModernRequests {
     const headers = [...COMMON_HEADERS];
     headers.push('mcp-method', encodeHeaderValue(method));
     if (name !== undefined) headers.push('mcp-name', encodeHeaderValue(name));
-    const { authorization, traceparent, tracestate } = caller.forwarded;
-    if (authorization !== undefined) headers.push('authorization', authorization);
-    if (traceparent !== undefined) headers.push('traceparent', traceparent);
-    if (tracestate !== undefined) headers.push('tracestate', tracestate);
+    addForwarded(headers, caller.forwarded);
     return headers;
   }
 

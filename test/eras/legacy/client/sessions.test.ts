@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LegacyClientSession } from '../../../../src/eras/legacy/client/session.js';
 import { ClientSessions } from '../../../../src/eras/legacy/client/sessions.js';
-import { ANONYMOUS, NO_CAPABILITIES, ownerOf, principalOf } from '../../../../src/exchange/digest.js';
+import { ANONYMOUS, ownerOf, principalOf, readCapabilities } from '../../../../src/exchange/digest.js';
 import { Sealer } from '../../../../src/exchange/seal.js';
 import type { Principal, SessionBinding } from '../../../../src/exchange/types.js';
+
+const NO_CAPABILITIES = readCapabilities('{}');
 
 const KEY = 'a key of this test';
 const DAY_MS = 24 * 3_600_000;
