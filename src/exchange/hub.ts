@@ -15,12 +15,12 @@ import {
 import { faultsTo, isFailure } from './failures.js';
 import { WrongEra } from './side-errors.js';
 
-/** The one source of changes that all subscribers of a hub share. */
-export interface Upstream {
+/** Notifies a hub of the changes at a backend. All subscribers of the hub share it. */
+export interface ChangeSource {
   /**
-   * Makes sure that these changes are heard of, and no others that cost anything; with none it lets go of the backend.
-   * Never called before the call before it is done. Where it fails, what was heard of before still is, unless
-   * {@link UpstreamListener.onDown} says otherwise.
+   * Subscribes at the backend to these changes, and to no others that cost anything; an empty filter releases the backend.
+   * Calls never overlap. After a failure the subscriptions of before last, unless {@link ChangeSourceListener.onDown}
+   * says otherwise.
    * @returns what the backend agreed to
    * @throws ExchangeError when it cannot be asked
    */
@@ -28,19 +28,19 @@ export interface Upstream {
   close(): void;
 }
 
-/** What an upstream tells its hub. */
-export interface UpstreamListener {
+/** Observes a source of changes. */
+export interface ChangeSourceListener {
   onChange(change: Change): void;
-  /** Changes may have been missed; now they are heard of again. */
+  /** Changes may have been missed; from now on they are notified again. */
   onGap(): void;
-  /** Nothing is heard of any more, until the filter is applied again. */
+  /** Nothing is notified any more, until the filter is applied again. */
   onDown(): void;
 }
 
 export interface Subscriber {
-  /** Called for what was asked for, also before it is known what will be heard of. One that cannot keep up ends itself. */
+  /** Called for each wanted change, also before the backend has agreed. A subscriber that cannot keep up closes itself. */
   onChange(change: Change): void;
-  /** Something is not heard of any more that was; {@link Subscription.honoured} tells what is left. */
+  /** The backend notifies of less than it agreed to; {@link Subscription.honoured} is what is left. */
   onNarrowed(): void;
 }
 
@@ -54,10 +54,10 @@ export interface UpdateOptions {
 
 /** One subscriber's place in a hub. */
 export interface Subscription {
-  /** What of the wanted filter the backend agreed to tell of. */
+  /** The part of the wanted filter that the backend agreed to. */
   readonly honoured: ChangeFilter;
   /**
-   * Wants other changes from now on.
+   * Replaces the wanted filter.
    * @throws ExchangeError when the backend cannot be asked; what was wanted before then stands
    */
   update(filter: ChangeFilter, options?: UpdateOptions): Promise<ChangeFilter>;
@@ -69,13 +69,13 @@ interface Entry extends Subscription {
   /** Resources that the backend refused are wanted no longer. */
   wanted: ChangeFilter;
   honoured: ChangeFilter;
-  /** It waits for a backend that could not be asked. */
-  waits: boolean;
+  /** The backend could not be asked yet, and is asked again. */
+  pending: boolean;
 }
 
 export interface HubOptions {
-  /** Makes the upstream. */
-  readonly open: (listener: UpstreamListener) => Upstream;
+  /** Makes the source. */
+  readonly open: (listener: ChangeSourceListener) => ChangeSource;
   /** Observes every change, whether or not a subscriber wants it. */
   readonly onChange: (change: Change) => void;
   /** Called once, when the hub has closed itself for want of subscribers. */
@@ -83,28 +83,28 @@ export interface HubOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** How long an upstream that nobody needs any more is kept for the next one who does. */
+/** How long a source without subscribers is kept for the next one. */
 const LINGER_MS = 1_000;
 
 /**
- * Shares one upstream among all who want to hear of changes at the same backend with the same rights. The upstream is
- * asked for the union of what they want, one step at a time; each hears what it asked for itself. An upstream that goes
- * down is taken up again, with growing pauses, for as long as anyone wants it.
+ * Shares one source of changes among all subscribers at a backend with the same rights. The source is asked for the
+ * union of their filters, one step at a time; each gets the changes that match its own. A source that goes down is asked
+ * again, with growing pauses, while there are subscribers.
  */
 export class Hub {
-  readonly #upstream: Upstream;
+  readonly #source: ChangeSource;
   readonly #observe: (change: Change) => void;
   readonly #onIdle: () => void;
   readonly #ignoreFailure: (error: unknown) => undefined;
   readonly #entries = new Set<Entry>();
-  /** What the upstream was asked for last, without the resources that the backend refused. */
+  /** What the source was asked for last, without the resources that the backend refused. */
   #applied: ChangeFilter = NO_CHANGES;
   #honoured: ChangeFilter = NO_CHANGES;
   #queue: Promise<unknown> = Promise.resolve();
-  /** The step that is still to begin: it will see what is wanted then. */
+  /** The step that has not begun yet, and will apply what is wanted then. */
   #nextStep: Promise<void> | undefined;
   #lingering: NodeJS.Timeout | undefined;
-  /** Something that is wanted may not be heard of until the upstream is asked again. */
+  /** Wanted changes may be missed until the source is asked again. */
   #down = false;
   readonly #backoff = new Backoff(RECONNECT);
   #retry: NodeJS.Timeout | undefined;
@@ -114,30 +114,26 @@ export class Hub {
     this.#observe = onChange;
     this.#onIdle = onIdle;
     this.#ignoreFailure = faultsTo(onFault);
-    this.#upstream = open({
-      onChange: (change) => this.tell(change),
-      onGap: () => this.#tellOfGap(),
+    this.#source = open({
+      onChange: (change) => this.publish(change),
+      onGap: () => this.#publishGap(),
       onDown: () => this.#goDown(),
     });
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  /** The resources that the upstream was asked to tell of. */
+  /** The resources that the source was asked for. */
   get resources(): ReadonlySet<string> {
     return this.#applied.resources;
   }
 
-  /** Takes a place without wanting anything yet. */
+  /** Adds a subscriber that wants nothing yet. */
   join(subscriber: Subscriber): Subscription {
     clearTimeout(this.#lingering);
     const entry: Entry = {
       subscriber,
       wanted: NO_CHANGES,
       honoured: NO_CHANGES,
-      waits: false,
+      pending: false,
       update: (filter, options) => this.#update(entry, filter, options),
       close: () => this.#close(entry),
     };
@@ -157,16 +153,16 @@ export class Hub {
     }
   }
 
-  /** Hands a change to all who want to hear of it. */
-  tell(change: Change): void {
+  /** Notifies the subscribers that want a change. */
+  publish(change: Change): void {
     this.#observe(change);
     for (const { subscriber, wanted } of this.#entries) {
       if (matches(wanted, change)) subscriber.onChange(change);
     }
   }
 
-  /** What keeps the upstream down may be over. */
-  hurry(): void {
+  /** Asks a source that is down again at once: credentials were renewed. */
+  retryNow(): void {
     if (!this.#down) return;
     this.#backoff.reset();
     this.#settle().catch(this.#ignoreFailure);
@@ -178,7 +174,7 @@ export class Hub {
     clearTimeout(this.#lingering);
     clearTimeout(this.#retry);
     this.#entries.clear();
-    this.#upstream.close();
+    this.#source.close();
     this.#onIdle();
   }
 
@@ -196,7 +192,7 @@ export class Hub {
         if (entry.wanted === filter) entry.wanted = before;
         throw error;
       }
-      entry.waits = true;
+      entry.pending = true;
       this.#goDown();
       return NO_CHANGES;
     }
@@ -204,11 +200,11 @@ export class Hub {
     return intersect(filter, this.#honoured);
   }
 
-  /** Takes what the backend agreed to for what a subscriber hears of. */
+  /** Narrows a subscription to what the backend agreed to. */
   #agree(entry: Entry): void {
     const { lists } = entry.wanted;
     entry.honoured = intersect(entry.wanted, this.#honoured);
-    // A list may be told of all the same; a resource that was refused is not.
+    // Servers notify of lists that they do not declare, but not of resources that they refused.
     entry.wanted = { lists, resources: entry.honoured.resources };
   }
 
@@ -218,13 +214,13 @@ export class Hub {
     else if (!this.#down) this.#settle().catch(this.#ignoreFailure);
   }
 
-  /** Lets go of the backend in the proper way first; whoever comes meanwhile waits for that, and begins anew. */
+  /** Unsubscribes at the backend first; a subscriber that comes meanwhile waits for that and subscribes anew. */
   async #endIfIdle(): Promise<void> {
     await this.#settle().catch(this.#ignoreFailure);
     if (this.#entries.size === 0) this.close();
   }
 
-  /** Brings the upstream to what is wanted now, in a step that begins when the one before is done. */
+  /** Applies what is wanted, in a step that begins when the one before is done. */
   #settle(): Promise<void> {
     if (this.#nextStep === undefined) {
       const step = this.#queue.then(() => {
@@ -242,7 +238,7 @@ export class Hub {
     if (this.#closed || (!this.#down && sameFilter(wanted, this.#applied))) return;
     clearTimeout(this.#retry);
     try {
-      this.#honoured = await this.#upstream.apply(wanted);
+      this.#honoured = await this.#source.apply(wanted);
     } catch (error) {
       if (error instanceof WrongEra) this.#detach();
       if (this.#down) this.#tryLater();
@@ -280,17 +276,17 @@ export class Hub {
     this.#down = false;
     this.#backoff.noteUp();
     for (const entry of this.#entries) {
-      const { honoured, waits } = entry;
-      // Whoever is only coming has missed nothing.
-      if (isEmpty(honoured) && !waits) continue;
+      const { honoured, pending } = entry;
+      // A new subscriber has missed nothing.
+      if (isEmpty(honoured) && !pending) continue;
       this.#agree(entry);
-      entry.waits = false;
+      entry.pending = false;
       if (!sameFilter(intersect(honoured, entry.honoured), honoured)) entry.subscriber.onNarrowed();
     }
-    this.#tellOfGap();
+    this.#publishGap();
   }
 
-  /** The backend will not be heard of on this way any more: whoever asks again is shown another. */
+  /** The backend is of another era: its subscribers have to subscribe on the other side. */
   #detach(): void {
     for (const entry of this.#entries) {
       if (isEmpty(entry.honoured)) continue;
@@ -299,8 +295,8 @@ export class Hub {
     }
   }
 
-  /** Everybody is told that what it watches may have changed. */
-  #tellOfGap(): void {
+  /** Notifies each subscriber that what it watches may have changed. */
+  #publishGap(): void {
     for (const key of LIST_CHANGE_KEYS) this.#observe(listChange(key));
     this.#observe(resourceUpdate(undefined));
     for (const { subscriber, honoured } of this.#entries) {

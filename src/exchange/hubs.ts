@@ -1,11 +1,11 @@
-import { Hub, type HubOptions, type Upstream, type UpstreamListener } from './hub.js';
+import { type ChangeSource, type ChangeSourceListener, Hub, type HubOptions } from './hub.js';
 import type { Caller } from './types.js';
 
 export type HubsOptions = Pick<HubOptions, 'onChange' | 'onFault'>;
 
 interface Known {
   readonly hub: Hub;
-  /** With the latest credentials that any of the hub's subscribers showed. */
+  /** With the latest credentials of its subscribers. */
   caller: Caller;
 }
 
@@ -20,12 +20,12 @@ export class Hubs {
 
   /**
    * @param key the same for callers that may share a hub
-   * @param open makes the upstream of a hub that is not there yet, given whose credentials to use when it asks
+   * @param open makes the source of a new hub; its second argument gives the caller whose credentials to use
    */
   get(
     key: string,
     caller: Caller,
-    open: (listener: UpstreamListener, caller: () => Caller) => Upstream,
+    open: (listener: ChangeSourceListener, caller: () => Caller) => ChangeSource,
   ): Hub {
     const known = this.#hubs.get(key);
     if (known !== undefined) {
@@ -42,12 +42,12 @@ export class Hubs {
     return hub;
   }
 
-  /** The hub of a key, if somebody listens there. */
+  /** The hub of a key, if there is one. */
   peek(key: string): Hub | undefined {
     return this.#hubs.get(key)?.hub;
   }
 
-  /** A caller came with the credentials of now; what the older ones were refused may be granted to them. */
+  /** Takes the credentials of a caller: what the older ones were refused may be granted to them. */
   touch(key: string, caller: Caller): void {
     const known = this.#hubs.get(key);
     if (known !== undefined) this.#renew(known, caller);
@@ -60,6 +60,6 @@ export class Hubs {
   #renew(known: Known, caller: Caller): void {
     const renewed = known.caller.forwarded.authorization !== caller.forwarded.authorization;
     known.caller = caller;
-    if (renewed) known.hub.hurry();
+    if (renewed) known.hub.retryNow();
   }
 }

@@ -15,7 +15,7 @@ import type { NotificationFrame, RequestFrame } from '../../../jsonrpc/index.js'
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import { declarationFor } from '../wire/results.js';
 import { NEWEST_LEGACY } from '../wire/revisions.js';
-import { LegacyUpstream } from './change-upstream.js';
+import { LegacyChangeSource } from './change-source.js';
 import type { HandshakeParams } from './handshake.js';
 import { keyOf, type Roots } from './roots.js';
 import type { BackendSession } from './session.js';
@@ -108,7 +108,7 @@ export class PooledSessions {
     const hub = this.#hubs.get(
       key,
       caller,
-      (listener, latest) => new LegacyUpstream(lease, setUp, () => latest().forwarded, listener),
+      (listener, latest) => new LegacyChangeSource(lease, setUp, () => latest().forwarded, listener),
     );
     return hub.subscribe(filter, subscriber);
   }
@@ -118,7 +118,7 @@ export class PooledSessions {
     const change = changeOf(frame);
     const hub = this.#hubs.peek(this.#identityOf(caller).key);
     if (hub === undefined) this.#options.onChange(change);
-    else hub.tell(change);
+    else hub.publish(change);
   }
 
   /**

@@ -12,7 +12,7 @@ import type { RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
 import type { BackendSideOptions } from '../../era.js';
 import { InputFailed } from '../wire/input-requests.js';
 import { NAMED_BY, REMOVED_METHODS } from '../wire/names.js';
-import { ModernUpstream } from './change-upstream.js';
+import { ModernChangeSource } from './change-source.js';
 import { type ModernBackend, ModernCall, passOn } from './modern-call.js';
 import { passedOnFailure } from './refusals.js';
 import { ModernRequests } from './requests.js';
@@ -101,7 +101,7 @@ export class ModernOutbound implements Outbound {
         failure: (reply: RpcReply) => passedOnFailure(this.#options.name, reply),
         ackMs: this.#options.handshakeMs,
       };
-      return new ModernUpstream(options, listener);
+      return new ModernChangeSource(options, listener);
     });
   }
 

@@ -1,6 +1,6 @@
 import { type ChangeFilter, changeOf, isEmpty, NO_CHANGES } from '../../../exchange/changes.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
-import type { Upstream, UpstreamListener } from '../../../exchange/hub.js';
+import type { ChangeSource, ChangeSourceListener } from '../../../exchange/hub.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
 import type { NotificationFrame } from '../../../jsonrpc/index.js';
 import { declaredChanges } from './declared-changes.js';
@@ -13,11 +13,11 @@ import type { SetUp } from './session-setup.js';
  * The changes that a legacy backend tells of: on the GET stream of a session that is kept for them, with one
  * subscription for each resource. A session that is lost is replaced by another when the filter is applied anew.
  */
-export class LegacyUpstream implements Upstream, SessionWatcher {
+export class LegacyChangeSource implements ChangeSource, SessionWatcher {
   readonly #lease: () => Promise<Lease>;
   readonly #setUp: SetUp;
   readonly #forwarded: () => ForwardedHeaders;
-  readonly #listener: UpstreamListener;
+  readonly #listener: ChangeSourceListener;
   #held: Lease | undefined;
   #subscribed = new Set<string>();
   #closed = false;
@@ -30,7 +30,7 @@ export class LegacyUpstream implements Upstream, SessionWatcher {
     lease: () => Promise<Lease>,
     setUp: SetUp,
     forwarded: () => ForwardedHeaders,
-    listener: UpstreamListener,
+    listener: ChangeSourceListener,
   ) {
     this.#lease = lease;
     this.#setUp = setUp;

@@ -8,7 +8,7 @@ import {
   subjectOf,
 } from '../../../exchange/changes.js';
 import { badGateway } from '../../../exchange/errors.js';
-import type { Upstream, UpstreamListener } from '../../../exchange/hub.js';
+import type { ChangeSource, ChangeSourceListener } from '../../../exchange/hub.js';
 import { getMember, type NotificationFrame, Rope } from '../../../jsonrpc/index.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
 import { filterText, readFilter } from '../wire/change-filter.js';
@@ -19,7 +19,7 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 /** Opens a `subscriptions/listen` stream to a backend. */
 export type ListenOpener = (params: Rope, listener: RpcListener) => RpcCall;
 
-export interface ModernUpstreamOptions {
+export interface ModernChangeSourceOptions {
   readonly open: ListenOpener;
   /** The error for a reply that is not an acknowledgement. */
   readonly failure: (reply: RpcReply) => Error;
@@ -31,16 +31,16 @@ export interface ModernUpstreamOptions {
  * Receives the changes of a modern backend on one `subscriptions/listen` stream. When the filter changes, another stream
  * replaces it (make before break).
  */
-export class ModernUpstream implements Upstream {
-  readonly #options: ModernUpstreamOptions;
-  readonly #listener: UpstreamListener;
+export class ModernChangeSource implements ChangeSource {
+  readonly #options: ModernChangeSourceOptions;
+  readonly #listener: ChangeSourceListener;
   #stream: ListenStream | undefined;
   /** The stream that is being replaced. */
   #older: ListenStream | undefined;
   #overlap: Overlap | undefined;
   #closed = false;
 
-  constructor(options: ModernUpstreamOptions, listener: UpstreamListener) {
+  constructor(options: ModernChangeSourceOptions, listener: ChangeSourceListener) {
     this.#options = options;
     this.#listener = listener;
   }
@@ -111,7 +111,7 @@ class ListenStream implements RpcListener {
 
   constructor(
     filter: ChangeFilter,
-    { open, failure, ackMs }: ModernUpstreamOptions,
+    { open, failure, ackMs }: ModernChangeSourceOptions,
     events: ListenStreamEvents,
   ) {
     this.#events = events;
