@@ -143,15 +143,15 @@ export class ModernCall {
   async #task(frame: ResultFrame): Promise<Outcome> {
     const { tasks } = this.#backend;
     return this.#place === undefined
-      ? await tasks.carryOut(this.#exchange, frame)
-      : tasks.handle(this.#exchange, frame);
+      ? await tasks.waitForEnd(this.#exchange, frame)
+      : tasks.handleOfTask(this.#exchange, frame);
   }
 
   async #result(frame: ResultFrame, tools: ToolMap | undefined): Promise<Outcome> {
     const { facts, tasks } = this.#backend;
     noteResultType(this.#backend, frame);
     const outcome = resultOutcome(this.#exchange, frame, tools);
-    if (this.#place !== undefined) return tasks.handleOf(this.#exchange, outcome, this.#place);
+    if (this.#place !== undefined) return tasks.handleOfResult(this.#exchange, outcome, this.#place);
     const { request, caller } = this.#exchange;
     if (request.method !== 'tools/list') return outcome;
     return { ...outcome, takesTasks: await facts.makesTasks(caller) };

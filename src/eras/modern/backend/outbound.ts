@@ -35,16 +35,19 @@ export class ModernOutbound implements Outbound {
     const onChange = (change: Change): void => this.#onChange(change);
     const requests = new ModernRequests(options);
     const facts = new ServerDescriptions(name, requests, handshakeMs);
-    const tasks = new SessionTasks(
-      { route, sealer, ticker, ...options.tasks },
-      name,
+    const tasks = new SessionTasks({
+      ...options.tasks,
+      route,
+      sealer,
+      ticker,
       requests,
-      async (caller, tool, result) => {
+      backendName: name,
+      onFault: options.onFault,
+      describeResult: async (caller, tool, result) => {
         const tools = await facts.toolsOf(caller);
         return { ...result, objectOutput: tool === undefined ? undefined : tools.get(tool)?.objectOutput };
       },
-      options.onFault,
-    );
+    });
     const { maxRounds } = questions;
     this.#backend = { name, transport, ticker, ownInfo, maxRounds, requests, facts, tasks, onChange };
     this.#hubs = new Hubs({ onChange, onFault: options.onFault });
@@ -64,7 +67,7 @@ export class ModernOutbound implements Outbound {
     const { facts, tasks } = this.#backend;
     if (!wantsTask || !(await abortable(exchange.signal, facts.makesTasks(exchange.caller))))
       return new ModernCall(exchange, this.#backend, undefined).run();
-    const place = tasks.admit(exchange);
+    const place = tasks.reserve(exchange);
     try {
       return await new ModernCall(exchange, this.#backend, place).run();
     } finally {

@@ -5,14 +5,14 @@ import { type Edits, getMember, type ResultFrame, Rope, textOf } from '../../../
 import { InputFailed, type InputRequest, readInputRequests } from '../wire/input-requests.js';
 import { askInput, type InputResponse } from './ask-input.js';
 
-/** Before a round without server requests (as the official clients pace it). */
+/** Pauses before a round without server requests, as in the official clients. */
 const EMPTY_ROUND = { firstMs: 250, longestMs: 5_000 };
-/** Before the client is asked for the same URL again: to accept it is not yet to have visited it. */
+/** Pauses before a URL is sent again: the client accepts it before the user has finished there. */
 const SAME_URL = { firstMs: 1_000, longestMs: 5_000 };
 
 /**
- * Carries the rounds of a modern server's `input_required` results to a client that is asked while its one request
- * lasts (basic/patterns/mrtr, "Client Requirements").
+ * The rounds of one call whose results are `input_required`, for a client that answers server requests during the call
+ * (basic/patterns/mrtr, "Client Requirements").
  */
 export class Rounds {
   readonly #exchange: Exchange;
@@ -23,7 +23,7 @@ export class Rounds {
   readonly #sameUrl = new Backoff(SAME_URL);
   #urls: ReadonlySet<string> = new Set();
 
-  /** @param nextId makes ids for the questions, unique among all that the gateway asks */
+  /** @param nextId makes ids that no other request of the gateway to a client has */
   constructor(exchange: Exchange, maxRounds: number, nextId: () => number) {
     this.#exchange = exchange;
     this.#maxRounds = maxRounds;
@@ -31,9 +31,9 @@ export class Rounds {
   }
 
   /**
-   * Asks what one result asks for.
-   * @returns what is to be added to the params of the request when it is sent again
-   * @throws InputFailed when the round cannot be brought to an end
+   * Sends the input requests of a result to the client.
+   * @returns the members to add to the params when the request is sent again
+   * @throws InputFailed if the requests are invalid or cannot be answered
    */
   async next({ bytes, result }: ResultFrame): Promise<Edits> {
     if (++this.#round > this.#maxRounds)

@@ -14,28 +14,29 @@ import type { ModernRequests } from './requests.js';
 import { validTtl } from './results.js';
 import { ToolIndex } from './tool-index.js';
 
-const REMEMBERED = 500;
-const TASKS_KNOWN_MS = 60_000;
+const MAX_CALLERS = 500;
+/** How long it is known whether the backend makes tasks, in milliseconds. */
+const MAKES_TASKS_TTL_MS = 60_000;
 const NO_TOOLS: ToolMap = new Map();
 
-/** Callers for whom a backend is the same: what it says may depend on who asks, and on what the asker can do. */
+/** Equal for callers to whom a backend describes itself equally: it may depend on the credential and the capabilities. */
 export function callerKey(caller: Caller): string {
   return `${caller.principal} ${caller.capabilities.key}`;
 }
 
-/** What a modern backend says of itself, to each of its callers. */
+/** A modern backend's descriptions of itself and of its tools, by caller. */
 export class ServerDescriptions {
   readonly #name: string;
   readonly #requests: ModernRequests;
   readonly #discoverMs: number;
   readonly #breaker: CircuitBreaker;
   readonly #tools = new ToolIndex();
-  /** Which callers the backend makes tasks for. */
-  readonly #makesTasks = new LRUCache<string, boolean>({ max: REMEMBERED, ttl: TASKS_KNOWN_MS });
+  /** Whether the backend makes tasks of calls, by caller. */
+  readonly #makesTasks = new LRUCache<string, boolean>({ max: MAX_CALLERS, ttl: MAKES_TASKS_TTL_MS });
 
   /**
-   * @param name of the backend, for messages to people
-   * @param discoverMs longest time for an answer to a request of the gateway's own
+   * @param name of the backend, for messages
+   * @param discoverMs longest time for a response to a request of the gateway's own
    */
   constructor(name: string, requests: ModernRequests, discoverMs: number) {
     this.#name = name;
@@ -44,7 +45,7 @@ export class ServerDescriptions {
     this.#breaker = new CircuitBreaker(discoverMs);
   }
 
-  /** @throws ExchangeError, WrongEra where the backend does not say */
+  /** @throws ExchangeError or WrongEra if the backend does not describe itself */
   async describe(caller: Caller): Promise<ServerDescription> {
     const { bytes, result } = await this.#breaker.wait(() => this.#discover(caller));
     const capabilities = statedCapabilities(bytes, getMember(bytes, result, 'capabilities'));
@@ -69,7 +70,7 @@ export class ServerDescriptions {
     return reply.frame;
   }
 
-  /** Whether the backend makes tasks of calls. A call does not fail for want of that knowledge. */
+  /** Whether the backend makes tasks of calls; false if that cannot be found out, so that no call fails for it. */
   async makesTasks(caller: Caller): Promise<boolean> {
     const key = callerKey(caller);
     const known = this.#makesTasks.get(key);
@@ -78,7 +79,7 @@ export class ServerDescriptions {
     return this.#makesTasks.get(key) ?? false;
   }
 
-  /** The caller's tools. A call does not fail for want of the list: it may need nothing that the list tells. */
+  /** The caller's tools; none if they cannot be listed, since most calls need nothing of the list. */
   toolsOf(caller: Caller): Promise<ToolMap> {
     const tools = this.#tools.get(callerKey(caller), async (cursor) => {
       const params = cursor === undefined ? undefined : { cursor };
@@ -89,12 +90,12 @@ export class ServerDescriptions {
     return tools.catch((error) => ignoreFailure(error) ?? NO_TOOLS);
   }
 
-  /** A caller's tools are not what they were when they were asked for. */
+  /** Makes the next call read the caller's tools again. */
   forgetToolsOf(caller: Caller): void {
     this.#tools.forget(callerKey(caller));
   }
 
-  /** The tools have changed. */
+  /** Makes the next call of every caller read the tools again. */
   forgetTools(): void {
     this.#tools.clear();
   }

@@ -12,17 +12,17 @@ import type { Caller, ClientSession, SessionBinding } from '../../../exchange/ty
 import { type NotificationFrame, parseFrame } from '../../../jsonrpc/index.js';
 import { META } from '../wire/names.js';
 
-/** Resources that one session may subscribe to. */
+/** Limit of the resources that one session is subscribed to. */
 const MAX_RESOURCES = 1_000;
-/** Changes kept for a client that does not read: those of its resources, and of what lies below them. */
-const MAX_LATE = 2 * MAX_RESOURCES;
+/** Limit of the changes that are kept for a client that does not read: of its resources and of those below them. */
+const MAX_HELD = 2 * MAX_RESOURCES;
 const UNTAGGED: ReadonlyMap<string, undefined> = new Map([[META.subscriptionId, undefined]]);
 
 type Join = (caller: Caller, subscriber: Subscriber) => Subscription;
 
 /**
- * What a client with a session hears of from a backend that knows no sessions: changes of the lists, while it holds a
- * stream for them, and of the resources that it has subscribed to.
+ * The subscriptions of a legacy session at a modern backend, which has no sessions: changes of the lists while the client
+ * has its standalone GET stream open, and of the resources that it has subscribed to.
  */
 export class ModernSessionBinding implements SessionBinding, Subscriber {
   readonly backendSession = undefined;
@@ -33,8 +33,8 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
   #caller: Caller;
   #subscription: Subscription | undefined;
   #ended = false;
-  /** What is to be told once the client holds a stream, or reads on. */
-  #late: Map<string, Change> | undefined;
+  /** Changes for when the client opens its stream or reads again; undefined while it reads. */
+  #held: Map<string, Change> | undefined;
 
   constructor(client: ClientSession, caller: Caller, join: Join, onFault: (error: unknown) => void) {
     this.#client = client;
@@ -45,8 +45,8 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
   }
 
   /**
-   * A request of the client came, with the credentials of now.
-   * @returns whether they are other ones than before
+   * Uses the credentials of the client's present request from now on.
+   * @returns whether they differ from the ones before
    */
   touch(caller: Caller): boolean {
     const renewed = caller.forwarded.authorization !== this.#caller.forwarded.authorization;
@@ -55,16 +55,16 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
   }
 
   listen(): void {
-    if (this.#client.listening) this.#backpressure();
-    this.#settle({ keepTrying: true }).catch(this.#onFault);
+    if (this.#client.listening) this.#sendHeld();
+    this.#updateSubscription({ keepTrying: true }).catch(this.#onFault);
   }
 
-  /** Notifications of the client's era that mean nothing to a backend of this one. */
+  /** Notifications of legacy clients have no meaning for a modern backend. */
   notify(): void {}
 
   /**
-   * @returns whether the backend tells of changes of the resource
-   * @throws ExchangeError when it cannot be asked
+   * @returns whether the backend notifies of changes of the resource
+   * @throws ExchangeError if it cannot be asked
    */
   async subscribe(uri: string): Promise<boolean> {
     if (this.#resources.has(uri)) return true;
@@ -72,7 +72,7 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
     this.#resources.add(uri);
     let honoured = NO_CHANGES;
     try {
-      honoured = await this.#settle();
+      honoured = await this.#updateSubscription();
     } finally {
       if (!honoured.resources.has(uri)) this.#resources.delete(uri);
     }
@@ -80,7 +80,7 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    if (this.#resources.delete(uri)) await this.#settle({ keepTrying: true });
+    if (this.#resources.delete(uri)) await this.#updateSubscription({ keepTrying: true });
   }
 
   async end(): Promise<void> {
@@ -88,40 +88,40 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
     this.#subscription?.close();
   }
 
-  /** What changes while the client does not read is told once it does, and once: others listen to the same backend. */
+  /** Holds changes while the client does not read, one for each subject: the upstream is shared with other clients. */
   onChange(change: Change): void {
-    if (this.#late === undefined && this.#client.listening) {
-      this.#tell(change);
+    if (this.#held === undefined && this.#client.listening) {
+      this.#send(change);
       return;
     }
-    this.#late ??= new Map();
+    this.#held ??= new Map();
     const subject = subjectOf(change);
-    this.#late.delete(subject);
-    if (this.#late.size < MAX_LATE) this.#late.set(subject, change);
+    this.#held.delete(subject);
+    if (this.#held.size < MAX_HELD) this.#held.set(subject, change);
   }
 
-  /** The era has no words for it. */
+  /** A legacy client cannot be told. */
   onNarrowed(): void {}
 
-  #tell(change: Change): void {
+  #send(change: Change): void {
     const frame = parseFrame(changeNotification(change, UNTAGGED).toBuffer()) as NotificationFrame;
     const { channel } = this.#client;
     if (channel.notify(frame)) return;
-    this.#late = new Map();
-    channel.onDrain(() => this.#backpressure());
+    this.#held = new Map();
+    channel.onDrain(() => this.#sendHeld());
   }
 
-  #backpressure(): void {
-    const late = this.#late;
-    this.#late = undefined;
-    for (const change of late?.values() ?? []) this.onChange(change);
+  #sendHeld(): void {
+    const held = this.#held;
+    this.#held = undefined;
+    for (const change of held?.values() ?? []) this.onChange(change);
   }
 
   /**
-   * Brings the subscription to what the client wants to hear of now.
-   * @returns what the backend agreed to
+   * Updates the subscription to what the client now subscribes to.
+   * @returns the filter that the backend honours
    */
-  async #settle(options?: UpdateOptions): Promise<ChangeFilter> {
+  async #updateSubscription(options?: UpdateOptions): Promise<ChangeFilter> {
     const filter: ChangeFilter = {
       lists: new Set(this.#client.listening ? LIST_CHANGE_KEYS : []),
       resources: new Set(this.#resources),

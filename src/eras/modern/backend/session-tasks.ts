@@ -5,70 +5,72 @@ import { faultsTo } from '../../../exchange/failures.js';
 import { type Outcome, ownError, ownResult, type ResultOutcome } from '../../../exchange/outcome.js';
 import { isFinal, readTask, type TaskState, taskNotFound } from '../../../exchange/tasks.js';
 import type { Caller } from '../../../exchange/types.js';
-import { getMember, type ResultFrame, type Rope, scanJson, stringOf } from '../../../jsonrpc/index.js';
+import { getMember, type ResultFrame, scanJson, stringOf } from '../../../jsonrpc/index.js';
 import { decodeResult } from '../wire/results.js';
 import { ImmediateResults, type ResultPlace } from './immediate-results.js';
-import { passedOnFailure } from './refusals.js';
 import type { ModernRequests } from './requests.js';
-import { type Asker, type FinishedTask, type TaskAccess, TaskFollower } from './task-follower.js';
+import { type FinishedTask, TaskFollower } from './task-follower.js';
 import { type KnownTask, TaskNames, type TaskNamesOptions } from './task-names.js';
-import { callOutcome, completedTask, requestedTtl, withTasksExtension } from './task-outcomes.js';
+import { callOutcome, completedTask, requestedTtl } from './task-outcomes.js';
+import { TaskRequests } from './task-requests.js';
+import type { AskableClient, TaskAccess } from './task-server-requests.js';
 
-/** How long a backend may take to say how a task is. */
-const LOOK_MS = 30_000;
-/** Tasks that clients were told are cancelled, whatever their backend makes of it. */
-const REMEMBERED = 10_000;
+/** Limit of the tasks that are remembered as cancelled, and as polled. */
+const MAX_REMEMBERED = 10_000;
 
-/** What is known of the tool that a task was a call of is put to its result. */
-export type ReadResult = (
-  caller: Caller,
-  tool: string | undefined,
-  result: ResultOutcome,
-) => Promise<ResultOutcome>;
+export interface SessionTasksOptions extends TaskNamesOptions {
+  readonly backendName: string;
+  readonly requests: ModernRequests;
+  /** Adds to the result of a task what is known of the tool that was called. */
+  readonly describeResult: (
+    caller: Caller,
+    tool: string | undefined,
+    result: ResultOutcome,
+  ) => Promise<ResultOutcome>;
+  readonly onFault: (error: unknown) => void;
+}
+
+type BackendTaskName = KnownTask & { kind: 'task' };
+type KeptResultName = KnownTask & { kind: 'kept' };
 
 /**
- * Tasks of a modern backend for clients of the legacy era, which ask about them in other words and wait for their results
- * by one request (2025-11-25, basic/utilities/tasks). What such a client knows a task by holds all that must be known
- * to find it again.
+ * Tasks of a modern backend for legacy clients, which have `tasks/result` to wait for the result (2025-11-25,
+ * basic/utilities/tasks). No state is kept for a task: its sealed name, the client's task id, contains the backend's id.
  */
 export class SessionTasks {
   readonly #backendName: string;
-  readonly #requests: ModernRequests;
-  readonly #readResult: ReadResult;
+  readonly #requests: TaskRequests;
+  readonly #describeResult: SessionTasksOptions['describeResult'];
   readonly #names: TaskNames;
   readonly #kept: ImmediateResults;
   readonly #follower: TaskFollower;
   readonly #ignoreFailure: (error: unknown) => undefined;
-  readonly #cancelled = new LRUCache<string, true>({ max: REMEMBERED });
-  /** Tasks that wanted to know something when a client looked at them. */
-  readonly #looked = new LRUCache<string, true>({ max: REMEMBERED });
+  /** Tasks whose cancellation the client has requested, whether or not the backend has cancelled them. */
+  readonly #cancelled = new LRUCache<string, true>({ max: MAX_REMEMBERED });
+  /** Tasks that were `input_required` when a client polled them. */
+  readonly #polled = new LRUCache<string, true>({ max: MAX_REMEMBERED });
 
-  constructor(
-    options: TaskNamesOptions,
-    backendName: string,
-    requests: ModernRequests,
-    readResult: ReadResult,
-    onFault: (error: unknown) => void,
-  ) {
+  constructor(options: SessionTasksOptions) {
+    const { backendName, requests, describeResult, onFault } = options;
     this.#names = new TaskNames(options);
     this.#backendName = backendName;
-    this.#requests = requests;
-    this.#readResult = readResult;
+    this.#requests = new TaskRequests(requests, backendName);
+    this.#describeResult = describeResult;
     this.#kept = new ImmediateResults(options, options.ticker);
-    this.#follower = new TaskFollower(() => requests.nextId(), onFault);
+    this.#follower = new TaskFollower({ nextId: () => requests.nextId(), onFault });
     this.#ignoreFailure = faultsTo(onFault);
   }
 
   /**
-   * A place for the result of a call that is to become a task, in case that it does not.
-   * @throws ExchangeError when there are too many
+   * Reserves a place for the result of a call that a client requests as a task, in case the backend answers at once.
+   * @throws ExchangeError if the limit is reached
    */
-  admit({ request, caller }: Exchange): ResultPlace {
+  reserve({ request, caller }: Exchange): ResultPlace {
     return this.#kept.admit(caller.principal, requestedTtl(request.params));
   }
 
   /** The handle of a task that the backend has made of a call. */
-  handle(exchange: Exchange, { bytes, result }: ResultFrame): Outcome {
+  handleOfTask(exchange: Exchange, { bytes, result }: ResultFrame): Outcome {
     const task = readTask(bytes.subarray(result.start, result.end));
     if (task === undefined) throw badGateway(`${this.#backendName} answered with what is no task`, 200);
     const { caller, request } = exchange;
@@ -76,8 +78,8 @@ export class SessionTasks {
     return { ...this.#taskOutcome(bytes, result, name), isTask: true };
   }
 
-  /** The handle of a call that the backend has answered at once: that of a task that is done. */
-  handleOf(exchange: Exchange, result: ResultOutcome, place: ResultPlace): Outcome {
+  /** The handle for the result of a call that the backend has answered at once: that of a completed task. */
+  handleOfResult(exchange: Exchange, result: ResultOutcome, place: ResultPlace): Outcome {
     const task = completedTask(place.ttlMs);
     const number = place.keep(task, result);
     const name = this.#names.seal(exchange.caller.principal, { kind: 'kept', number });
@@ -85,10 +87,10 @@ export class SessionTasks {
   }
 
   /**
-   * Follows a task to its end for a client that has not asked for one: its result is that of the call. The task goes
-   * with the call where that is cancelled.
+   * Waits for the end of a task for a client that has not requested one, and returns the outcome of the call. The task is
+   * cancelled with the call.
    */
-  async carryOut(exchange: Exchange, { bytes, result }: ResultFrame): Promise<Outcome> {
+  async waitForEnd(exchange: Exchange, { bytes, result }: ResultFrame): Promise<Outcome> {
     const task = readTask(bytes.subarray(result.start, result.end));
     if (task === undefined) throw badGateway(`${this.#backendName} answered with what is no task`, 200);
     const access = this.#access(exchange.caller, task.taskId);
@@ -99,12 +101,12 @@ export class SessionTasks {
         exchange.request.name,
       );
     } catch (error) {
-      this.#request(exchange.caller, 'tasks/cancel', task.taskId).catch(this.#ignoreFailure);
+      this.#requests.cancel(exchange.caller, task.taskId).catch(this.#ignoreFailure);
       throw error;
     }
   }
 
-  /** Answers a request about a task. */
+  /** The outcome of a `tasks/…` request. */
   async answer(exchange: Exchange): Promise<Outcome> {
     const { request, caller } = exchange;
     const { method, params } = request;
@@ -120,7 +122,7 @@ export class SessionTasks {
   > = {
     'tasks/get': async ({ caller }, known) => {
       if (known.kind === 'kept') return this.#keptTask(caller, known);
-      return this.#look(caller, known);
+      return this.#poll(caller, known);
     },
     'tasks/result': async (exchange, known) => {
       const { caller } = exchange;
@@ -135,51 +137,51 @@ export class SessionTasks {
     'tasks/cancel': async ({ caller }, known) => {
       if (known.kind === 'kept') {
         const kept = this.#keptTask(caller, known);
-        return kept.type === 'error' ? kept : alreadyOver('completed');
+        return kept.type === 'error' ? kept : alreadyFinal('completed');
       }
-      const before = await this.#request(caller, 'tasks/get', known.id);
+      const before = await this.#requests.get(caller, known.id);
       const state = readTask(before.bytes.subarray(before.result.start, before.result.end));
-      if (this.#isCancelled(caller, known.id)) return alreadyOver('cancelled');
-      if (state !== undefined && isFinal(state.status)) return alreadyOver(state.status);
-      await this.#request(caller, 'tasks/cancel', known.id);
-      // The answer must say so (2025-11-25, "Task Cancellation"), whenever it comes true.
+      if (this.#isCancelled(caller, known.id)) return alreadyFinal('cancelled');
+      if (state !== undefined && isFinal(state.status)) return alreadyFinal(state.status);
+      await this.#requests.cancel(caller, known.id);
+      // The response must have the status (2025-11-25, "Task Cancellation"), even if the backend is not that far yet.
       this.#cancelled.set(keyOf(caller, known.id), true);
-      return this.#look(caller, known);
+      return this.#poll(caller, known);
     },
   };
 
-  async #look(caller: Caller, known: KnownTask & { kind: 'task' }): Promise<Outcome> {
-    const frame = await this.#request(caller, 'tasks/get', known.id);
+  async #poll(caller: Caller, known: BackendTaskName): Promise<Outcome> {
+    const frame = await this.#requests.get(caller, known.id);
     const { bytes, result } = frame;
     const outcome = this.#taskOutcome(bytes, result, known.name);
     if (this.#isCancelled(caller, known.id)) outcome.edits.set('status', '"cancelled"');
     else if (stringOf(bytes, getMember(bytes, result, 'status')) === 'input_required')
-      this.#askAside(caller, known, frame);
+      this.#askPoller(caller, known, frame);
     return outcome;
   }
 
   /**
-   * Some clients look until the task is over, and do not wait for the result by which they would be asked. They are asked on
-   * the session's own stream, once it is seen that they look again and do not wait.
+   * Sends the server requests of a task on the standalone GET stream of a client that polls for the second time. Such
+   * clients do not send `tasks/result`, on whose stream they would get them.
    */
-  #askAside(caller: Caller, known: KnownTask & { kind: 'task' }, frame: ResultFrame): void {
+  #askPoller(caller: Caller, known: BackendTaskName, frame: ResultFrame): void {
     const { session } = caller;
     const key = keyOf(caller, known.id);
-    if (session?.listening !== true || !this.#looked.has(key)) {
-      this.#looked.set(key, true);
+    if (session?.listening !== true || !this.#polled.has(key)) {
+      this.#polled.set(key, true);
       return;
     }
     const { channel } = session;
-    const asker: Asker = {
+    const client: AskableClient = {
       get reachable() {
         return session.listening;
       },
-      ask: (question) => channel.ask({ ...question, task: known.name }),
+      ask: (request) => channel.ask({ ...request, task: known.name }),
     };
-    this.#follower.askAside(asker, this.#access(caller, known.id), frame);
+    this.#follower.askPoller(client, this.#access(caller, known.id), frame);
   }
 
-  #keptTask(caller: Caller, known: KnownTask & { kind: 'kept' }): Outcome {
+  #keptTask(caller: Caller, known: KeptResultName): Outcome {
     const kept = this.#kept.get(known.number, caller.principal);
     return kept === undefined ? taskNotFound() : keptOutcome(kept.task, kept.outcome, known.name);
   }
@@ -187,7 +189,7 @@ export class SessionTasks {
   #taskOutcome(bytes: Buffer, node: ResultFrame['result'], name: string): ResultOutcome {
     const outcome = ownResult(bytes, node);
     decodeResult(bytes, node, outcome.edits);
-    // Here it is a member of the task, and not of what may be kept.
+    // In a task, `ttlMs` is not a cache hint.
     outcome.edits.delete('ttlMs');
     outcome.edits.set('taskId', JSON.stringify(name));
     return outcome;
@@ -201,7 +203,7 @@ export class SessionTasks {
     if (state.status === 'cancelled' || this.#isCancelled(caller, state.taskId)) return wasCancelled();
     const outcome = callOutcome(frame, state as TaskState);
     if (outcome === undefined) throw badGateway(`${this.#backendName} told of no result of its task`, 200);
-    return outcome.type === 'error' ? outcome : this.#readResult(caller, tool, outcome);
+    return outcome.type === 'error' ? outcome : this.#describeResult(caller, tool, outcome);
   }
 
   #isCancelled(caller: Caller, taskId: string): boolean {
@@ -211,24 +213,9 @@ export class SessionTasks {
   #access(caller: Caller, taskId: string): TaskAccess {
     return {
       key: keyOf(caller, taskId),
-      get: () => this.#request(caller, 'tasks/get', taskId),
-      update: async (inputResponses) => {
-        await this.#request(caller, 'tasks/update', taskId, inputResponses);
-      },
+      get: () => this.#requests.get(caller, taskId),
+      update: (inputResponses) => this.#requests.update(caller, taskId, inputResponses),
     };
-  }
-
-  async #request(
-    caller: Caller,
-    method: string,
-    taskId: string,
-    inputResponses?: Rope,
-  ): Promise<ResultFrame> {
-    const params = inputResponses === undefined ? { taskId } : { taskId, inputResponses };
-    const reply = await this.#requests.request(withTasksExtension(caller), method, params, LOOK_MS);
-    if (reply.kind !== 'answer' || reply.frame.type === 'error')
-      throw passedOnFailure(this.#backendName, reply);
-    return reply.frame;
   }
 }
 
@@ -247,6 +234,6 @@ function wasCancelled(): Outcome {
   return ownError({ code: CODE.internal, message: 'The task was cancelled' });
 }
 
-function alreadyOver(status: string): Outcome {
+function alreadyFinal(status: string): Outcome {
   return ownError({ code: CODE.invalidParams, message: `Cannot cancel task: it is ${status} already` });
 }

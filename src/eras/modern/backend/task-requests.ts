@@ -1,0 +1,47 @@
+import type { Caller } from '../../../exchange/types.js';
+import type { ResultFrame, Rope } from '../../../jsonrpc/index.js';
+import { passedOnFailure } from './refusals.js';
+import type { ModernRequests } from './requests.js';
+import { withTasksExtension } from './task-outcomes.js';
+
+/** Longest time for a response about a task, in milliseconds. */
+const LIMIT_MS = 30_000;
+
+/** Sends the requests of the tasks extension to a modern backend, on behalf of clients that do not have it. */
+export class TaskRequests {
+  readonly #requests: ModernRequests;
+  readonly #backendName: string;
+  readonly #limitMs: number;
+
+  constructor(requests: ModernRequests, backendName: string, limitMs = LIMIT_MS) {
+    this.#requests = requests;
+    this.#backendName = backendName;
+    this.#limitMs = limitMs;
+  }
+
+  /** @throws ExchangeError if the backend cannot be asked, or does not have the task */
+  get(caller: Caller, taskId: string): Promise<ResultFrame> {
+    return this.#send(caller, 'tasks/get', { taskId });
+  }
+
+  /**
+   * @param inputResponses JSON text
+   * @throws ExchangeError
+   */
+  async update(caller: Caller, taskId: string, inputResponses: Rope): Promise<void> {
+    await this.#send(caller, 'tasks/update', { taskId, inputResponses });
+  }
+
+  /** @throws ExchangeError */
+  async cancel(caller: Caller, taskId: string): Promise<void> {
+    await this.#send(caller, 'tasks/cancel', { taskId });
+  }
+
+  async #send(caller: Caller, method: string, params: Record<string, unknown>): Promise<ResultFrame> {
+    const sender = withTasksExtension(caller);
+    const reply = await this.#requests.request(sender, method, params, this.#limitMs);
+    if (reply.kind !== 'answer' || reply.frame.type === 'error')
+      throw passedOnFailure(this.#backendName, reply);
+    return reply.frame;
+  }
+}
