@@ -6,11 +6,15 @@ import { Sealer } from './exchange/seal.js';
 import { Ticker } from './exchange/ticker.js';
 import type { Endpoint } from './http/endpoint.js';
 import { RequestGuard } from './http/origins.js';
+import { RequestPipeline } from './http/pipeline.js';
+import { RequestIds } from './http/request-id.js';
 import { HttpServer } from './http/server.js';
+import { TrustedProxies } from './http/trusted-proxies.js';
 import { type BuiltRoute, buildRoute } from './routes/build-route.js';
 import { openMetadata } from './routes/metadata.js';
 import type { SharedParts } from './routes/side-options.js';
 import { shutDown } from './shutdown.js';
+import { RequestLog } from './telemetry/request-log.js';
 import { ProcessLimit } from './upstream/stdio/process-limit.js';
 
 export interface Gateway {
@@ -71,7 +75,7 @@ function sharedParts(config: Config, options: GatewayOptions): SharedParts {
     sealer: new Sealer(config.sealKeys),
     processes: new ProcessLimit(processes),
     replay: replayBytes === 0 ? undefined : new ReplayBudget({ maxBytes: replayBytes, ticker }),
-    onFault: (error) => log.error({ err: error }, 'fault of the gateway'),
+    onFault: (error, requestId) => log.error({ requestId, err: error }, 'fault of the gateway'),
   };
 }
 
@@ -92,19 +96,28 @@ function endpointOf(
 function openServer(config: Config, endpoints: readonly Endpoint[], shared: SharedParts): HttpServer {
   const { listen, publicUrl, limits, keepAliveMs } = config;
   const { ticker, log, onFault } = shared;
+  const pipeline = new RequestPipeline({
+    onFault: (error, { id }) => onFault(error, id),
+    onRefused: ({ message }, { id, path }) =>
+      log.warn({ requestId: id, path, reason: message }, 'request refused'),
+  });
+  const guard = new RequestGuard({
+    host: listen.host,
+    publicUrl,
+    allowedHosts: listen.allowedHosts,
+    allowedOrigins: listen.allowedOrigins,
+  });
+  pipeline.attach(guard);
+  if (log.isLevelEnabled('debug')) pipeline.attach(new RequestLog(log));
   return new HttpServer({
     endpoints,
+    pipeline,
+    requestIds: new RequestIds(new TrustedProxies(listen.trustedProxies)),
     publicPath: publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, ''),
-    guard: new RequestGuard({
-      host: listen.host,
-      publicUrl,
-      allowedHosts: listen.allowedHosts,
-      allowedOrigins: listen.allowedOrigins,
-    }),
+    guard,
     ticker,
     bodyBytes: limits.bodyBytes,
     keepAliveMs,
-    onRefused: (reason, req) => log.warn({ path: req.url, reason }, 'request refused'),
     onFault,
   });
 }

@@ -18,6 +18,7 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
       port: listen.port,
       allowedHosts: listen.allowedHosts.map((host) => host.toLowerCase()),
       allowedOrigins: listen.allowedOrigins.map(serializedOrigin),
+      trustedProxies: [...listen.trustedProxies],
     },
     ...(raw.publicUrl !== undefined && { publicUrl: raw.publicUrl.replace(/\/+$/, '') }),
     sealKeys: [...raw.sealKeys],

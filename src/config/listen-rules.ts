@@ -18,6 +18,28 @@ export function checkHost(document: ConfigDocument): void {
   );
 }
 
+/** As in the schema. */
+const ADDRESS_FORM = /^[0-9A-Fa-f:.]+(\/\d{1,3})?$/;
+
+/** Rejects what has the form of an address or range and is none, such as 10.0.0.300 or ::1/200. */
+export function checkTrustedProxies(document: ConfigDocument): void {
+  const segments: Segment[] = ['listen', 'trustedProxies'];
+  const proxies = valueAt(document.data, segments);
+  if (!Array.isArray(proxies)) return;
+  for (const [index, proxy] of proxies.entries()) {
+    // The schema has reported anything of another form.
+    if (typeof proxy !== 'string' || !ADDRESS_FORM.test(proxy) || isAddressOrRange(proxy)) continue;
+    document.report([...segments, index], 'an address or a range such as 10.0.0.0/8 or fd00::/8');
+  }
+}
+
+function isAddressOrRange(text: string): boolean {
+  const [address = '', prefix] = text.split('/');
+  const family = isIP(address);
+  if (family === 0) return false;
+  return prefix === undefined || Number(prefix) <= (family === 4 ? 32 : 128);
+}
+
 /** Warns of a server on stdio that other machines can reach: it gets no credentials that it could check. */
 export function warnOfOpenServer(document: ConfigDocument, command: readonly Segment[]): void {
   const host = valueAt(document.data, ['listen', 'host']);

@@ -2,7 +2,7 @@
 
 import { checkBackend } from './backend-rules.js';
 import type { ConfigDocument } from './document.js';
-import { checkHost, checkLoop, warnOfOpenServer } from './listen-rules.js';
+import { checkHost, checkLoop, checkTrustedProxies, warnOfOpenServer } from './listen-rules.js';
 import { checkPaths } from './path-rules.js';
 import { type Segment, valueAt } from './problems.js';
 import { checkUrl } from './url-rules.js';
@@ -11,6 +11,7 @@ import { checkUrl } from './url-rules.js';
 export function checkRules(document: ConfigDocument): void {
   checkUrl(document, ['publicUrl'], { query: false });
   checkHost(document);
+  checkTrustedProxies(document);
   warnOfMissingSealKeys(document);
   const routes = valueAt(document.data, ['routes']);
   if (!Array.isArray(routes)) return;

@@ -46,6 +46,8 @@ export interface ListenConfig {
   readonly allowedHosts: readonly string[];
   /** Serialized origins (`https://app.example.com`, lower case, no default port) or `null`. */
   readonly allowedOrigins: readonly string[];
+  /** Addresses and ranges (`10.0.0.0/8`) whose forwarding headers are believed. */
+  readonly trustedProxies: readonly string[];
 }
 
 export interface LimitsConfig {

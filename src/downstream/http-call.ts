@@ -5,6 +5,8 @@ import type { ClientResponse } from './response.js';
 
 /** One HTTP request to an MCP endpoint that has been admitted. */
 export interface HttpCall {
+  /** The id of the HTTP request, under which the log has it. */
+  readonly requestId: string;
   readonly headers: McpHeaders;
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders;

@@ -24,6 +24,8 @@ const STREAM_HEADERS: Headers = {
 };
 
 export interface WriterOptions {
+  /** Of the HTTP request; the client gets it as `X-Request-Id`. */
+  readonly requestId: string;
   /** Headers of every response to the request, such as those of CORS. */
   readonly headers: Headers;
   /** Changes the value of `WWW-Authenticate` for the client. */
@@ -58,13 +60,8 @@ export class ResponseWriter {
   /** Writes a whole response with a JSON body. */
   json(status: number, message: Rope, headers?: Headers): void {
     const length = String(message.byteLength);
-    this.#res.writeHead(
-      status,
-      this.#withCommon(
-        ['content-type', 'application/json', 'content-length', length, 'cache-control', 'no-store'],
-        headers,
-      ),
-    );
+    const own = ['content-type', 'application/json', 'content-length', length, 'cache-control', 'no-store'];
+    this.#res.writeHead(status, this.#withCommon(own, headers));
     // A string is sent in one write with the headers; latin1 keeps every byte as it is.
     if (message.byteLength <= SINGLE_WRITE_UP_TO_BYTES) this.#res.end(message.toLatin1(), 'latin1');
     else this.end(message);
@@ -78,7 +75,8 @@ export class ResponseWriter {
 
   /** Sends the headers of an event stream, so that the client knows at once that its request was taken. */
   openEvents(headers?: Headers): void {
-    this.#res.writeHead(200, { ...STREAM_HEADERS, ...this.#options.headers, ...headers });
+    const { requestId, headers: common } = this.#options;
+    this.#res.writeHead(200, { ...STREAM_HEADERS, 'x-request-id': requestId, ...common, ...headers });
     this.#res.flushHeaders();
   }
 
@@ -130,7 +128,8 @@ export class ResponseWriter {
 
   /** Headers as a list, which node writes fastest; a later header replaces an earlier one of the same name. */
   #withCommon(own: string[], headers: Headers | undefined): string[] {
-    const { headers: common } = this.#options;
+    const { requestId, headers: common } = this.#options;
+    own.push('x-request-id', requestId);
     if (common === NO_HEADERS && headers === undefined) return own;
     const all: Record<string, string> = {};
     for (let i = 0; i < own.length; i += 2) all[own[i] as string] = own[i + 1] as string;

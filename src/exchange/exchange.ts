@@ -37,6 +37,8 @@ export interface ExchangeRequest {
 
 /** What the log line of an exchange tells beyond the request itself; filled in by whoever knows. */
 export interface ExchangeNotes {
+  /** The id of the HTTP request. */
+  requestId: string | undefined;
   backendEra: string | undefined;
   session: string | undefined;
   backendMs: number | undefined;
@@ -81,6 +83,7 @@ export class Exchange implements UnorderedSetItem {
   readonly taskKeeper: TaskKeeper | undefined;
   readonly startedAt: number;
   readonly notes: ExchangeNotes = {
+    requestId: undefined,
     backendEra: undefined,
     session: undefined,
     backendMs: undefined,

@@ -3,7 +3,7 @@ import type { Readable, Transform } from 'node:stream';
 import { BodyCollector } from '../body/body-collector.js';
 import { contentCoding } from '../body/content-coding.js';
 
-/** A request body that is not taken, with the HTTP status that says why. */
+/** A request body that is refused, with the HTTP status that says why. */
 export class BodyRefused extends Error {
   readonly status: number;
   constructor(status: number, message: string) {
@@ -12,92 +12,92 @@ export class BodyRefused extends Error {
   }
 }
 
-/** Up to this length in bytes a body is waited for as one chunk; what the system hands over at a time is no longer. */
-const ONE_CHUNK = 64 * 1024;
-/** As long as a client may go on sending a body that nobody wants. */
+/** A body up to this length mostly arrives in one chunk, since the system hands over no more at a time. */
+const ONE_CHUNK_BYTES = 64 * 1024;
+/** How long a client may go on sending a body that was refused. */
 const DISCARD_MS = 2_000;
 
-/** Is told how the reading of a body ended: one of the two, once. */
-export interface BodyTaker {
+/** Receives a body that is read. Exactly one callback is called, once. */
+export interface BodyReceiver {
   onBody(body: Buffer): void;
   onRefused(error: BodyRefused): void;
 }
 
 /**
- * Reads a request's body. It is refused with 413 above the limit, with 415 for an unknown `Content-Encoding`, with 400
- * when it is broken.
- * @param limit greatest length in bytes, after decoding
+ * Reads the body of a request. It is refused with 413 above the limit, with 415 for an unknown `Content-Encoding`, with
+ * 400 if it cannot be read.
+ * @param limit longest body in bytes, after decoding
  */
-export function readBody(req: IncomingMessage, limit: number, taker: BodyTaker): void {
+export function readBody(req: IncomingMessage, limit: number, receiver: BodyReceiver): void {
   const encoding = req.headers['content-encoding']?.trim().toLowerCase();
   if (encoding === undefined || encoding === 'identity') {
     const announced = req.headers['content-length'];
     const length = Number(announced);
-    if (length > 0 && length <= Math.min(limit, ONE_CHUNK)) collectShort(req, limit, length, taker);
-    else collect(req, limit, announced, taker);
+    if (length > 0 && length <= Math.min(limit, ONE_CHUNK_BYTES)) collectShort(req, limit, length, receiver);
+    else collect(req, limit, { announced }, receiver);
     return;
   }
   const coding = contentCoding(encoding);
   if (coding === undefined)
-    taker.onRefused(new BodyRefused(415, `Unsupported Content-Encoding: ${encoding}`));
-  else decode(req, coding.open(false), limit, taker);
+    receiver.onRefused(new BodyRefused(415, `Unsupported Content-Encoding: ${encoding}`));
+  else decode(req, coding.open(false), limit, receiver);
 }
 
-function decode(req: IncomingMessage, decoder: Transform, limit: number, taker: BodyTaker): void {
+function decode(req: IncomingMessage, decoder: Transform, limit: number, receiver: BodyReceiver): void {
   const stop = (): void => {
     req.unpipe(decoder);
     decoder.destroy();
   };
-  // A connection that breaks does not end what it is piped into.
+  // A stream that is destroyed does not end the one that it is piped into.
   req.on('close', () => {
     if (!req.complete) decoder.destroy();
   });
-  collect(req.pipe(decoder), limit, undefined, {
+  collect(req.pipe(decoder), limit, NOTHING_KNOWN, {
     onBody: (body) => {
       stop();
-      taker.onBody(body);
+      receiver.onBody(body);
     },
     onRefused: (error) => {
       stop();
-      taker.onRefused(error);
+      receiver.onRefused(error);
     },
   });
 }
 
 /**
- * Answers a request whose body is not wanted, and throws away what is left of it: a client that is still sending would
- * see its connection reset, and never the answer. For the same reason the answer waits for the end of the body where
- * the connection ends with it. A body that goes on for long is cut off.
+ * Responds to a request whose body is refused, and discards the rest of the body: a client that is still sending would
+ * see its connection reset instead of the response. Where the connection closes after the response, that waits for the
+ * end of the body. After {@link DISCARD_MS} it waits no longer.
  */
-export function refuseBody(req: IncomingMessage, answer: () => void): void {
+export function refuseBody(req: IncomingMessage, respond: () => void): void {
   req.resume();
   let waiting = !req.complete && closesAfterwards(req);
-  if (!waiting) answer();
+  if (!waiting) respond();
   if (req.complete) return;
-  const answerLate = (): void => {
-    if (waiting) answer();
+  const respondLate = (): void => {
+    if (waiting) respond();
     waiting = false;
   };
   const timer = setTimeout(() => {
-    if (waiting) answerLate();
+    if (waiting) respondLate();
     else req.destroy();
   }, DISCARD_MS).unref();
-  req.once('end', answerLate);
+  req.once('end', respondLate);
   req.once('close', () => clearTimeout(timer));
 }
 
 /**
- * A body that most likely comes in one chunk, which is then all that there is to wait for: the end of the stream, its
- * failure and its close each cost a listener, and are left to those bodies that take longer.
+ * Reads a body that most likely arrives in one chunk. Then nothing else has to be waited for: the listeners for the end
+ * of a stream and for its errors cost time, and are for bodies of several chunks only.
  */
-function collectShort(req: IncomingMessage, limit: number, length: number, taker: BodyTaker): void {
+function collectShort(req: IncomingMessage, limit: number, length: number, receiver: BodyReceiver): void {
   const onFirst = (chunk: Buffer): void => {
     if (chunk.length === length) {
-      taker.onBody(chunk);
+      receiver.onBody(chunk);
       return;
     }
     req.off('data', onFirst);
-    collect(req, limit, undefined, taker, chunk);
+    collect(req, limit, { first: chunk }, receiver);
   };
   req.on('data', onFirst);
 }
@@ -106,26 +106,29 @@ function closesAfterwards({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === '1.0' || /\bclose\b/i.test(headers.connection ?? '');
 }
 
-/** @param first what has been read already */
-function collect(
-  stream: Readable,
-  limit: number,
-  announced: string | undefined,
-  taker: BodyTaker,
-  first?: Buffer,
-): void {
+/** What is known of a body before it is collected. */
+interface Known {
+  /** Value of `Content-Length`. */
+  readonly announced?: string | undefined;
+  /** The chunk that was read already. */
+  readonly first?: Buffer;
+}
+
+const NOTHING_KNOWN: Known = {};
+
+function collect(stream: Readable, limit: number, { announced, first }: Known, receiver: BodyReceiver): void {
   let body: BodyCollector;
   try {
     body = new BodyCollector(limit, announced);
   } catch {
-    taker.onRefused(tooLarge(limit));
+    receiver.onRefused(tooLarge(limit));
     return;
   }
   let ended = false;
   const refuse = (error: BodyRefused): void => {
     ended = true;
     stream.off('data', onData);
-    taker.onRefused(error);
+    receiver.onRefused(error);
   };
   const onData = (chunk: Buffer): void => {
     try {
@@ -139,7 +142,7 @@ function collect(
   stream.on('end', () => {
     if (ended) return;
     ended = true;
-    taker.onBody(body.take());
+    receiver.onBody(body.take());
   });
   stream.on('error', (error) => {
     if (!ended) refuse(new BodyRefused(400, `The body could not be read: ${error.message}`));

@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify';
 import { CODE } from '../exchange/errors.js';
 import { errorRope } from '../jsonrpc/index.js';
+import type { Refusal } from './pipeline.js';
 
 const READING = ['GET', 'HEAD'];
 const ALLOW = [...READING, 'OPTIONS'].join(', ');
 
-/** Something to be read at a path. What would change it is refused as such: the path is there. */
+/** Serves a document at a path; other methods than GET and HEAD get 405. */
 export function serveDocument(fastify: FastifyInstance, url: string, handler: RouteHandlerMethod): void {
   const others = fastify.supportedMethods.filter(
     (method) => !READING.includes(method) && method !== 'OPTIONS',
@@ -14,17 +15,18 @@ export function serveDocument(fastify: FastifyInstance, url: string, handler: Ro
   fastify.route({
     method: others,
     url,
-    // Before the body is looked at, whose type may be one that is not read here.
+    // Before Fastify looks at the body, whose type it may not read.
     onRequest: (request, reply) => {
-      reply.header('allow', ALLOW);
-      sendError(reply, 405, CODE.server, `Method Not Allowed: ${request.method}`);
+      const message = `Method Not Allowed: ${request.method}`;
+      sendError(reply, { status: 405, code: CODE.server, message, headers: { allow: ALLOW } });
     },
     handler: () => {},
   });
 }
 
-/** Answers with an error of JSON-RPC, which all clients of the gateway can read. */
-export function sendError(reply: FastifyReply, status: number, code: number, message: string): void {
+/** Responds with a JSON-RPC error, which every client of the gateway can read. */
+export function sendError(reply: FastifyReply, { status, code, message, headers }: Refusal): void {
+  if (headers !== undefined) reply.headers(headers);
   reply
     .code(status)
     .header('content-type', 'application/json')

@@ -35,7 +35,7 @@ function placesOf(endpoints: readonly Endpoint[]): ReadonlyMap<string, ResourceM
 }
 
 function refuse(reply: FastifyReply, status: number, message: string): void {
-  sendError(reply, status, CODE.server, message);
+  sendError(reply, { status, code: CODE.server, message });
 }
 
 async function answer(reply: FastifyReply, find: () => Promise<Buffer | undefined>): Promise<void> {

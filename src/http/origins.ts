@@ -1,4 +1,9 @@
+import { CODE } from '../exchange/errors.js';
+import type { ParsedRequest, Refusal, Stage } from './pipeline.js';
+
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]', '::1']);
+/** Of a refused header as a message shows it. */
+const MAX_SHOWN_CHARS = 100;
 
 export function isLoopbackName(host: string): boolean {
   return LOOPBACK_NAMES.has(host) || /^127\.\d+\.\d+\.\d+$/.test(host) || host.endsWith('.localhost');
@@ -15,16 +20,16 @@ export interface GuardOptions {
 }
 
 /**
- * Who may be asked for and from where: the guard against pages that reach the gateway through a visitor's browser
- * (basic/transports, "Security Warning"). A request without `Origin` comes from no page. Pages of this machine and of
- * the public URL may call; all others must be allowed. `Host` is checked on a loopback listener, which strangers can
- * reach by rebinding their own name to it.
+ * The first stage of the pipeline: checks the headers that say from where and for whom a request is. It refuses web pages
+ * that reach the gateway through a visitor's browser (basic/transports, "Security Warning"). A request without `Origin`
+ * is of no page. Pages of this machine and of the public URL may call, others must be allowed. `Host` is checked where
+ * the gateway listens on a loopback address, which a page can reach by rebinding its own name to it.
  */
-export class RequestGuard {
+export class RequestGuard implements Stage {
   readonly #origins: ReadonlySet<string>;
   readonly #hosts: ReadonlySet<string>;
-  readonly #checkHost: boolean;
-  /** The last one that was allowed: one client asks for the same again and again. */
+  readonly #checksHost: boolean;
+  /** The last one that was allowed: a client sends the same with every request. */
   #lastHost: string | undefined;
 
   constructor(options: GuardOptions) {
@@ -34,17 +39,19 @@ export class RequestGuard {
       ...(publicUrl === undefined ? [] : [publicUrl.origin]),
     ]);
     this.#hosts = new Set([...options.allowedHosts, ...(publicUrl === undefined ? [] : [publicUrl.host])]);
-    this.#checkHost = isLoopbackName(options.host);
+    this.#checksHost = isLoopbackName(options.host);
   }
 
-  /** @returns what is wrong with the request; undefined when it may pass */
-  refuse(origin: string | undefined, host: string | undefined): string | undefined {
-    if (origin !== undefined && !this.allowsOrigin(origin)) {
-      return `Origin ${origin.slice(0, 100)} is not allowed; see listen.allowedOrigins`;
-    }
-    if (this.#checkHost && !this.#allowsHost(host)) {
-      return `Host ${(host ?? '(none)').slice(0, 100)} is not allowed; see listen.allowedHosts`;
-    }
+  admit({ message }: ParsedRequest): Refusal | undefined {
+    const { origin, host, expect } = message.headers;
+    if (host === undefined && message.httpVersion === '1.1')
+      return refusal(400, 'Bad Request: the Host header is missing', CLOSE);
+    if (origin !== undefined && !this.allowsOrigin(origin))
+      return forbidden('Origin', origin, 'listen.allowedOrigins');
+    if (this.#checksHost && !this.#allowsHost(host))
+      return forbidden('Host', host ?? '(none)', 'listen.allowedHosts');
+    if (expect !== undefined && expect.toLowerCase() !== '100-continue')
+      return refusal(417, 'Expectation Failed: only 100-continue is supported');
     return undefined;
   }
 
@@ -68,4 +75,14 @@ export class RequestGuard {
     const name = lower.replace(/:\d+$/, '');
     return isLoopbackName(name) || this.#hosts.has(lower) || this.#hosts.has(name);
   }
+}
+
+const CLOSE = { connection: 'close' };
+
+function refusal(status: number, message: string, headers = {}): Refusal {
+  return { status, code: CODE.server, message, headers };
+}
+
+function forbidden(header: string, value: string, key: string): Refusal {
+  return refusal(403, `Forbidden: ${header} ${value.slice(0, MAX_SHOWN_CHARS)} is not allowed; see ${key}`);
 }

@@ -10,61 +10,87 @@ import {
   parseBody,
   toValidUtf8,
 } from '../jsonrpc/index.js';
-import { type BodyRefused, type BodyTaker, readBody, refuseBody } from './body.js';
+import { type BodyReceiver, type BodyRefused, readBody, refuseBody } from './body.js';
 import { isJson } from './media-type.js';
+import type { ParsedRequest, Refusal, RequestPipeline } from './pipeline.js';
 
-/** Takes what was posted. */
+/** Handles the message of a POST. */
 export interface Receiver {
   pass(message: Frame | Batch, call: HttpCall): Promise<void>;
 }
 
-/** One POST to a route: its body is read and parsed, and the message is passed on. */
-export class Post implements BodyTaker {
-  readonly #receiver: Receiver;
-  readonly #req: IncomingMessage;
-  readonly #call: HttpCall;
-  readonly #onFault: (error: unknown, call: HttpCall) => void;
+export interface PostOptions {
+  readonly pipeline: RequestPipeline;
+  /** Longest body, in bytes. */
+  readonly bodyBytes: number;
+  /** Logs what the gateway itself got wrong. */
+  readonly onFault: (error: unknown, requestId: string) => void;
+}
 
-  /** @param onFault told of what the gateway itself got wrong; it also answers */
-  constructor(
-    receiver: Receiver,
-    req: IncomingMessage,
-    call: HttpCall,
-    onFault: (error: unknown, call: HttpCall) => void,
-  ) {
+/** One POST: its body is read and parsed, the pipeline admits the message, and the receiver handles it. */
+export class Post implements BodyReceiver {
+  readonly #receiver: Receiver;
+  readonly #request: ParsedRequest;
+  readonly #call: HttpCall;
+  readonly #options: PostOptions;
+
+  constructor(receiver: Receiver, request: ParsedRequest, call: HttpCall, options: PostOptions) {
     this.#receiver = receiver;
-    this.#req = req;
+    this.#request = request;
     this.#call = call;
-    this.#onFault = onFault;
+    this.#options = options;
   }
 
-  /** @param limit greatest length of the body in bytes */
-  take(limit: number): void {
-    const type = this.#req.headers['content-type'];
-    if (type === undefined || isJson(type)) readBody(this.#req, limit, this);
-    else {
-      const message = 'Unsupported Media Type: Content-Type must be application/json';
-      refuseBody(this.#req, () => this.#refuse(415, message));
-    }
+  start(): void {
+    const type = this.#message.headers['content-type'];
+    if (type === undefined || isJson(type)) readBody(this.#message, this.#options.bodyBytes, this);
+    else this.#refuseBody(415, 'Unsupported Media Type: Content-Type must be application/json');
   }
 
   onBody(body: Buffer): void {
     try {
-      const passed = this.#receiver.pass(readMessage(body), this.#call);
-      passed.catch((error) => this.#onFault(error, this.#call));
+      const message = readMessage(body);
+      const verdict = this.#options.pipeline.admitMessage(this.#request, message);
+      const done =
+        verdict instanceof Promise ? this.#passLater(verdict, message) : this.#pass(verdict, message);
+      done?.catch((error) => this.#fault(error));
     } catch (error) {
-      if (error instanceof FrameError)
-        this.#call.response.end(400, errorRope(error.id, error.code, error.message));
-      else this.#onFault(error, this.#call);
+      if (error instanceof FrameError) this.#end(400, errorRope(error.id, error.code, error.message));
+      else this.#fault(error);
     }
   }
 
-  onRefused(error: BodyRefused): void {
-    refuseBody(this.#req, () => this.#refuse(error.status, error.message));
+  onRefused({ status, message }: BodyRefused): void {
+    this.#refuseBody(status, message);
   }
 
-  #refuse(status: number, message: string): void {
-    this.#call.response.end(status, errorRope(undefined, CODE.server, message));
+  get #message(): IncomingMessage {
+    return this.#request.message;
+  }
+
+  async #passLater(verdict: Promise<Refusal | undefined>, message: Frame | Batch): Promise<void> {
+    await this.#pass(await verdict, message);
+  }
+
+  #pass(refusal: Refusal | undefined, message: Frame | Batch): Promise<void> | undefined {
+    if (refusal === undefined) return this.#receiver.pass(message, this.#call);
+    const id = message.type === 'request' ? message.id : undefined;
+    const { status, code, message: text, headers } = refusal;
+    this.#call.response.end(status, errorRope(id, code, text), headers);
+    return undefined;
+  }
+
+  #refuseBody(status: number, message: string): void {
+    refuseBody(this.#message, () => this.#end(status, errorRope(undefined, CODE.server, message)));
+  }
+
+  #fault(error: unknown): void {
+    this.#options.onFault(error, this.#call.requestId);
+    this.#end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
+  }
+
+  #end(status: number, message: ReturnType<typeof errorRope>): void {
+    this.#call.response.end(status, message);
   }
 }
 

@@ -1,22 +1,24 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { HttpCall } from '../downstream/http-call.js';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { StreamCall } from '../downstream/http-call.js';
+import type { HttpResponse } from '../downstream/http-response.js';
 import { readMcpHeaders } from '../downstream/mcp-headers.js';
-import type { ClientResponse } from '../downstream/response.js';
 import { principalOf } from '../exchange/digest.js';
 import { FORWARDED_HEADERS, type ForwardedHeaders, NO_FORWARDED } from '../exchange/types.js';
 import type { Endpoint } from './endpoint.js';
+import type { ParsedRequest } from './pipeline.js';
 
-/** What the eras want to know of a request. */
-export function callOf<R extends ClientResponse>(
+/** An admitted request as the eras see it. */
+export function callOf(
   endpoint: Endpoint,
-  req: IncomingMessage,
-  response: R,
-): HttpCall & { readonly response: R } {
-  const { headers } = req;
+  { id, message }: ParsedRequest,
+  response: HttpResponse,
+): StreamCall {
+  const { headers } = message;
   const { authorization } = headers;
   const lastEventId = headers['last-event-id'];
   return {
-    headers: readMcpHeaders(req.rawHeaders),
+    requestId: id,
+    headers: readMcpHeaders(message.rawHeaders),
     principal: principalOf(authorization),
     forwarded: forwardedOf(headers, endpoint.forwardAuthorization ? FORWARDED_HEADERS : WITHOUT_CREDENTIALS),
     response,

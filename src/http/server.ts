@@ -1,235 +1,162 @@
-import { type IncomingMessage, METHODS, type RequestListener, type ServerResponse } from 'node:http';
+import { METHODS } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
-import type { HttpCall, StreamCall } from '../downstream/http-call.js';
-import { HttpResponse } from '../downstream/http-response.js';
-import { NO_HEADERS } from '../downstream/response-writer.js';
-import type { Inbound } from '../eras/index.js';
 import { CODE } from '../exchange/errors.js';
 import type { Ticker } from '../exchange/ticker.js';
-import { errorRope } from '../jsonrpc/index.js';
-import { refuseBrokenRequest } from './broken-request.js';
 import { sendError, serveDocument } from './document.js';
-import { ByEra, type Endpoint } from './endpoint.js';
+import type { Endpoint } from './endpoint.js';
+import { McpEndpoint } from './mcp-endpoint.js';
 import { serveMetadata } from './metadata.js';
 import type { RequestGuard } from './origins.js';
-import { Post, type Receiver } from './post.js';
-import { callOf } from './read-call.js';
+import type { ParsedRequest, RequestPipeline } from './pipeline.js';
+import { RawRefusals } from './raw-refusal.js';
+import { REQUEST_ID_HEADER, type RequestIds } from './request-id.js';
 import { SseEndpoint } from './sse-endpoint.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The request as the stages of the pipeline see it. */
+    httpRequest: ParsedRequest;
+  }
+}
 
 export interface HttpServerOptions {
   readonly endpoints: readonly Endpoint[];
+  readonly pipeline: RequestPipeline;
+  readonly requestIds: RequestIds;
   readonly guard: RequestGuard;
   readonly ticker: Ticker;
   readonly bodyBytes: number;
   readonly keepAliveMs: number;
   /** Path of the public URL, without a slash at its end. */
   readonly publicPath: string;
-  readonly onRefused: (reason: string, req: IncomingMessage) => void;
-  readonly onFault: (error: unknown) => void;
+  readonly onFault: (error: unknown, requestId: string) => void;
 }
 
-/** For the whole of a request; one that comes slower is cut off with 408. */
+/** For a whole request; a slower one gets 408. */
 const REQUEST_TIMEOUT_MS = 120_000;
-/** Of all headers of a request: `Mcp-Param-*` may be many. */
+/** Of all headers of a request: there may be many `Mcp-Param-*`. */
 const MAX_HEADER_BYTES = 64 * 1024;
-/** Longer than that of the balancers in common use, so that it is never the gateway that closes first. */
+/** Longer than that of the load balancers in common use, so that it is never the gateway that closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
-/** As much of a path as is told. */
-const MAX_TOLD_CHARS = 200;
-const ALLOWED_METHODS = { allow: 'GET, POST, DELETE, OPTIONS' };
+/** Of a path that no route has, as the response shows it. */
+const MAX_SHOWN_CHARS = 200;
 
-/** The HTTP server in front of the routes: guards first, then one MCP endpoint per route, and the health check. */
+/**
+ * The HTTP server: the MCP endpoints of the routes, their metadata, and the health check. Fastify's hooks lead every request
+ * through the pipeline: onRequest first of all, then CORS, then admission, then the route. What Fastify does not see
+ * (malformed paths, broken requests, CONNECT) enters the pipeline here too.
+ */
 export class HttpServer {
   readonly fastify: FastifyInstance;
   readonly #options: HttpServerOptions;
-  /** By path: what is posted there. */
-  readonly #posts = new Map<string, { readonly endpoint: Endpoint; readonly receiver: Receiver }>();
   #closing = false;
 
   constructor(options: HttpServerOptions) {
+    const { pipeline, requestIds } = options;
     this.#options = options;
+    const refusals = new RawRefusals(pipeline, requestIds);
     this.fastify = Fastify({
       logger: false,
       exposeHeadRoutes: false,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      http: { maxHeaderSize: MAX_HEADER_BYTES },
+      // A missing Host is refused by the guard, so that the pipeline sees the request.
+      http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
       return503OnClosing: false,
       forceCloseConnections: true,
       routerOptions: { ignoreTrailingSlash: true },
-      clientErrorHandler: refuseBrokenRequest,
-      frameworkErrors: (error, _request, reply) =>
-        sendError(reply, error.statusCode ?? 400, CODE.server, error.message),
+      genReqId: (req) => requestIds.of(req),
+      clientErrorHandler: (error, socket) => refusals.onClientError(error, socket),
+      frameworkErrors: (error, request, reply) => {
+        pipeline.begin(request.id, request.raw, reply.raw);
+        reply.header(REQUEST_ID_HEADER, request.id);
+        sendError(reply, { status: error.statusCode ?? 400, code: CODE.server, message: error.message });
+      },
     });
-    // Bodies are for the endpoints to read: nowhere else does it matter what is in them, or whether they come at all.
+    this.fastify.server
+      .on('connect', (req, socket) => refusals.onConnect(req, socket as typeof req.socket))
+      // The guard refuses the expectation; without this, node would, past the pipeline.
+      .on('checkExpectation', (req, res) => this.fastify.routing(req, res));
+    // Endpoints read bodies themselves, and nowhere else is there one to read.
     this.fastify.removeAllContentTypeParsers();
     this.fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    this.#cors();
+    this.#hooks();
+    this.#errors();
     this.#routes();
-    this.#shorten();
   }
 
-  /** From now on new requests are refused, but for those that come back for the rest of an answer. */
+  /** Refuses further requests, except those that resume a stream. */
   stopAccepting(): void {
     this.#closing = true;
   }
 
-  /** Origin and Host are looked at before anything else but a preflight, which carries nothing out. */
-  #guard(): void {
-    const { guard, onRefused } = this.#options;
-    this.fastify.addHook('onRequest', (request, reply, next) => {
-      const { origin, host } = request.raw.headers;
-      const reason = guard.refuse(origin, host);
-      if (reason === undefined) {
-        next();
-        return;
-      }
-      onRefused(reason, request.raw);
-      sendError(reply, 403, CODE.server, `Forbidden: ${reason}`);
+  #hooks(): void {
+    const { fastify } = this;
+    const { pipeline, guard } = this.#options;
+    fastify.decorateRequest('httpRequest');
+    fastify.addHook('onRequest', (request, reply, next) => {
+      request.httpRequest = pipeline.begin(request.id, request.raw, reply.raw);
+      reply.header(REQUEST_ID_HEADER, request.id);
+      next();
     });
-  }
-
-  #cors(): void {
-    const { guard } = this.#options;
-    const registered = this.fastify.register(cors, {
+    const registered = fastify.register(cors, {
       origin: (origin, decide) => decide(null, origin !== undefined && guard.allowsOrigin(origin)),
       methods: ['GET', 'POST', 'DELETE', 'OPTIONS'],
-      exposedHeaders: ['Mcp-Session-Id', 'MCP-Protocol-Version', 'WWW-Authenticate', 'Retry-After'],
+      exposedHeaders: [
+        'Mcp-Session-Id',
+        'MCP-Protocol-Version',
+        'WWW-Authenticate',
+        'Retry-After',
+        'X-Request-Id',
+      ],
       maxAge: 600,
       strictPreflight: false,
     });
-    // After it, so that a page that is allowed can read why its request was refused.
-    registered.after(() => this.#guard());
+    // After CORS, so that a page that is allowed can read why its request was refused.
+    registered.after(() => {
+      fastify.addHook('onRequest', (request, reply, next) => {
+        const verdict = pipeline.admit(request.httpRequest);
+        if (verdict === undefined) next();
+        else if (!(verdict instanceof Promise)) sendError(reply, verdict);
+        else verdict.then((refusal) => (refusal === undefined ? next() : sendError(reply, refusal)), next);
+      });
+    });
+  }
+
+  #errors(): void {
+    const { fastify } = this;
+    fastify.setErrorHandler((error: FastifyError, request, reply) => {
+      const { statusCode: status = 500, message } = error;
+      if (status < 500) {
+        sendError(reply, { status, code: CODE.server, message });
+        return;
+      }
+      this.#options.onFault(error, request.id);
+      sendError(reply, { status: 500, code: CODE.internal, message: 'Internal error of the gateway' });
+    });
+    fastify.setNotFoundHandler((request, reply) => {
+      // The path is shown because some clients add to the one that they are given.
+      const [path = ''] = request.url.slice(0, MAX_SHOWN_CHARS).split('?');
+      const message = `Not Found: no route of the gateway has the path ${path}`;
+      sendError(reply, { status: 404, code: CODE.server, message });
+    });
   }
 
   #routes(): void {
     const { fastify } = this;
-    const { onFault } = this.#options;
-    fastify.setErrorHandler((error: FastifyError, _request, reply) => {
-      const { statusCode = 500, message } = error;
-      if (statusCode < 500) {
-        sendError(reply, statusCode, CODE.server, message);
-        return;
-      }
-      onFault(error);
-      sendError(reply, 500, CODE.internal, 'Internal error of the gateway');
-    });
-    fastify.setNotFoundHandler((request, reply) => {
-      // Some clients add to the path that they are given.
-      const [path = ''] = request.url.slice(0, MAX_TOLD_CHARS).split('?');
-      sendError(reply, 404, CODE.server, `Not Found: no route of the gateway has the path ${path}`);
-    });
-    // Every method that node can read is answered on a route, most of them with 405.
+    const options = { ...this.#options, isClosing: () => this.#closing };
+    // Every method that node can read gets a response on each route, most of them 405.
     for (const method of METHODS) {
       if (!fastify.supportedMethods.includes(method)) fastify.addHttpMethod(method);
     }
     serveDocument(fastify, '/healthz', (_request, reply) => {
       reply.header('cache-control', 'no-store').send({ status: 'ok' });
     });
-    serveMetadata(fastify, this.#options.endpoints);
-    for (const endpoint of this.#options.endpoints) {
-      const receiver = new ByEra(endpoint);
-      this.#posts.set(endpoint.service.path, { endpoint, receiver });
-      this.#sse(endpoint);
-      fastify.route({
-        method: fastify.supportedMethods,
-        url: endpoint.service.path,
-        // Taken over before Fastify looks at the body, which is read here as bytes whatever its type.
-        onRequest: (request, reply) => {
-          reply.hijack();
-          const { raw } = request;
-          const ofPage = raw.headers.origin !== undefined;
-          const extra = ofPage ? (reply.getHeaders() as Record<string, string>) : NO_HEADERS;
-          this.#handle(endpoint, receiver, raw, reply.raw, extra);
-        },
-        handler: () => {},
-      });
+    serveMetadata(fastify, options.endpoints);
+    for (const endpoint of options.endpoints) {
+      if (endpoint.sse !== undefined) new SseEndpoint(endpoint, endpoint.sse, options).register(fastify);
+      new McpEndpoint(endpoint, options).register(fastify);
     }
   }
-
-  /**
-   * Takes what programs post to an endpoint, which is nearly all that comes, before Fastify looks for its hooks and
-   * route. There is nothing for it in them but the guard, and they cost as much as the reading of a message. All else,
-   * refusals included, goes the usual way.
-   */
-  #shorten(): void {
-    const { server } = this.fastify;
-    const usual = server.listeners('request') as RequestListener[];
-    server.removeAllListeners('request');
-    server.on('request', (req, res) => {
-      const post = req.method === 'POST' ? this.#posts.get(req.url as string) : undefined;
-      const { origin, host } = req.headers;
-      if (
-        post === undefined ||
-        origin !== undefined ||
-        this.#options.guard.refuse(origin, host) !== undefined
-      )
-        for (const listener of usual) listener(req, res);
-      else this.#handle(post.endpoint, post.receiver, req, res, NO_HEADERS);
-    });
-  }
-
-  #sse(endpoint: Endpoint): void {
-    if (endpoint.sse === undefined) return;
-    const isClosing = (): boolean => this.#closing;
-    const options = { ...this.#options, isClosing, onFault: this.#fault };
-    new SseEndpoint(endpoint, endpoint.sse, options).register(this.fastify);
-  }
-
-  /** @param extra headers of the answer, such as those of CORS */
-  #handle(
-    endpoint: Endpoint,
-    receiver: Receiver,
-    req: IncomingMessage,
-    res: ServerResponse,
-    extra: Readonly<Record<string, string>>,
-  ): void {
-    const { metadata } = endpoint;
-    const rewriteChallenge =
-      metadata === undefined ? undefined : (header: string) => metadata.challenge(header, req);
-    const response = new HttpResponse(req, res, { headers: extra, rewriteChallenge }, this.#options);
-    if (this.#closing && !comesBack(req)) {
-      response.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
-        connection: 'close',
-        'retry-after': '1',
-      });
-      return;
-    }
-    const call = callOf(endpoint, req, response);
-    try {
-      if (req.method === 'POST') new Post(receiver, req, call, this.#fault).take(this.#options.bodyBytes);
-      else this.#other(endpoint, req, call)?.catch((error) => this.#fault(error, call));
-    } catch (error) {
-      this.#fault(error, call);
-    }
-  }
-
-  /** Requests of other methods than POST. */
-  #other(
-    { service, inbounds }: Endpoint,
-    { method }: IncomingMessage,
-    call: StreamCall,
-  ): Promise<void> | void {
-    if (method === 'GET' || method === 'DELETE') {
-      const inbound =
-        inbounds.find((candidate) => candidate.claimsOther(call)) ?? (inbounds.at(-1) as Inbound);
-      return method === 'GET' ? inbound.get(service, call) : inbound.delete(service, call);
-    }
-    if (method === 'OPTIONS') call.response.endEmpty(204, ALLOWED_METHODS);
-    else {
-      const message = `Method Not Allowed: ${method}`;
-      call.response.end(405, errorRope(undefined, CODE.server, message), ALLOWED_METHODS);
-    }
-  }
-
-  readonly #fault = (error: unknown, { response }: HttpCall): void => {
-    this.#options.onFault(error);
-    response.end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
-  };
-}
-
-/** Whether it is for the rest of a stream that the client has begun to read. */
-function comesBack({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && headers['last-event-id'] !== undefined;
 }

@@ -1,30 +1,17 @@
-import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { HttpCall } from '../downstream/http-call.js';
-import { HttpResponse } from '../downstream/http-response.js';
-import type { ClientResponse } from '../downstream/response.js';
-import { type Headers, NO_HEADERS } from '../downstream/response-writer.js';
+import type { FastifyInstance } from 'fastify';
 import type { SseInbound } from '../eras/index.js';
-import { CODE } from '../exchange/errors.js';
-import type { Ticker } from '../exchange/ticker.js';
-import { errorRope } from '../jsonrpc/index.js';
 import type { Endpoint } from './endpoint.js';
+import type { EndpointOptions } from './mcp-endpoint.js';
 import { Post } from './post.js';
+import { endMethodNotAllowed, endShuttingDown, type RawHandler, routeRaw } from './raw-route.js';
 import { callOf } from './read-call.js';
 
-export interface SseEndpointOptions {
-  readonly ticker: Ticker;
-  readonly keepAliveMs: number;
-  readonly bodyBytes: number;
-  /** Path of the public URL, which a proxy in front takes off; without a slash at its end. */
+export interface SseEndpointOptions extends EndpointOptions {
+  /** Path of the public URL, which a proxy in front removes; without a slash at its end. */
   readonly publicPath: string;
-  readonly isClosing: () => boolean;
-  readonly onFault: (error: unknown, call: HttpCall) => void;
 }
 
-type Handle = (req: IncomingMessage, reply: FastifyReply, extra: Headers) => void;
-
-/** The two places of a route for clients on HTTP+SSE: `<path>/sse` for the stream, `<path>/messages` for what they send. */
+/** The two paths of a route for HTTP+SSE: `<path>/sse` for the stream, `<path>/messages` for what the client sends. */
 export class SseEndpoint {
   readonly #endpoint: Endpoint;
   readonly #inbound: SseInbound;
@@ -37,57 +24,30 @@ export class SseEndpoint {
   }
 
   register(fastify: FastifyInstance): void {
-    const path = this.#endpoint.service.path.replace(/\/$/, '');
-    this.#route(fastify, `${path}/sse`, 'GET', (req, reply, extra) => {
-      const response = new HttpResponse(req, reply.raw, { headers: extra }, this.#options);
-      if (this.#refuseLate(response)) return;
-      this.#inbound.open(
-        callOf(this.#endpoint, req, response),
-        `${this.#options.publicPath}${path}/messages`,
-      );
+    const { service } = this.#endpoint;
+    const path = service.path.replace(/\/$/, '');
+    const messages = `${path}/messages`;
+    this.#route(fastify, `${path}/sse`, 'GET', (request, response) => {
+      const call = callOf(this.#endpoint, request, response);
+      this.#inbound.open(call, `${this.#options.publicPath}${messages}`);
     });
-    this.#route(fastify, `${path}/messages`, 'POST', (req, reply, extra) => {
-      const response = new HttpResponse(req, reply.raw, { headers: extra }, this.#options);
-      if (this.#refuseLate(response)) return;
-      const call = callOf(this.#endpoint, req, response);
-      const sessionId =
-        new URL(req.url ?? '/', 'http://localhost').searchParams.get('sessionId') ?? undefined;
-      const { service } = this.#endpoint;
+    this.#route(fastify, messages, 'POST', (request, response) => {
+      const call = callOf(this.#endpoint, request, response);
+      const { searchParams } = new URL(request.message.url ?? '/', 'http://localhost');
+      const sessionId = searchParams.get('sessionId') ?? undefined;
       const receiver = { pass: this.#inbound.post.bind(this.#inbound, service, call, sessionId) };
-      new Post(receiver, req, call, this.#options.onFault).take(this.#options.bodyBytes);
+      new Post(receiver, request, call, this.#options).start();
     });
   }
 
-  #route(fastify: FastifyInstance, url: string, method: 'GET' | 'POST', handle: Handle): void {
-    const allow = { allow: `${method}, OPTIONS` };
-    fastify.route({
-      method: fastify.supportedMethods,
-      url,
-      // As with the endpoint itself, bodies are not for Fastify to read.
-      onRequest: (request: FastifyRequest, reply: FastifyReply) => {
-        reply.hijack();
-        const req = request.raw;
-        const extra =
-          req.headers.origin === undefined ? NO_HEADERS : (reply.getHeaders() as Record<string, string>);
-        if (req.method === method) {
-          handle(req, reply, extra);
-          return;
-        }
-        const response = new HttpResponse(req, reply.raw, { headers: extra }, this.#options);
-        if (req.method === 'OPTIONS') response.endEmpty(204, allow);
-        // Clients that try Streamable HTTP first learn from it what the place is for.
-        else response.end(405, errorRope(undefined, CODE.server, `Method Not Allowed: ${req.method}`), allow);
-      },
-      handler: () => {},
+  #route(fastify: FastifyInstance, url: string, method: 'GET' | 'POST', handle: RawHandler): void {
+    const { ticker, keepAliveMs, isClosing } = this.#options;
+    routeRaw(fastify, { url, metadata: undefined, ticker, keepAliveMs }, (request, response) => {
+      // Clients that try Streamable HTTP first learn from 405 that the path is of HTTP+SSE.
+      const req = request.message;
+      if (req.method !== method) endMethodNotAllowed(response, req.method, `${method}, OPTIONS`);
+      else if (isClosing()) endShuttingDown(response);
+      else handle(request, response);
     });
-  }
-
-  #refuseLate(response: ClientResponse): boolean {
-    if (!this.#options.isClosing()) return false;
-    response.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
-      connection: 'close',
-      'retry-after': '1',
-    });
-    return true;
   }
 }

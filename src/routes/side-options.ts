@@ -23,7 +23,7 @@ export interface SharedParts {
   readonly processes: ProcessLimit;
   /** Keeps events for clients whose connection breaks; undefined to keep none. */
   readonly replay: ReplayBudget | undefined;
-  readonly onFault: (error: unknown) => void;
+  readonly onFault: (error: unknown, requestId?: string) => void;
 }
 
 export function transportOptions(

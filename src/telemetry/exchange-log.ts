@@ -17,7 +17,7 @@ export class ExchangeLog {
   }
 
   /**
-   * Logs the request's method and name, the cell, the outcome and the times. Arguments, content and credentials are
+   * Logs the id of the HTTP request, the request's method and name, the cell, the outcome and the times. Arguments, content and credentials are
    * never logged.
    */
   record(exchange: Exchange, httpStatus: number, outcome: Outcome): void {
@@ -25,6 +25,7 @@ export class ExchangeLog {
     const { request, caller, notes, startedAt } = exchange;
     const { backendEra, backendMs, session, cache } = notes;
     this.#log.info({
+      requestId: notes.requestId,
       route: this.#route,
       cell: `${LETTER[caller.era]}${backendEra === undefined ? '-' : LETTER[backendEra]}`,
       method: request.method,

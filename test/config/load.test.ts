@@ -10,7 +10,13 @@ const parse = (text: string, env: Record<string, string> = {}) => parseConfig(te
 
 test('a file with one path and one URL gets every default', () => {
   expect(parse(withLine(''))).toEqual({
-    listen: { host: '0.0.0.0', port: 8080, allowedHosts: [], allowedOrigins: [] },
+    listen: {
+      host: '0.0.0.0',
+      port: 8080,
+      allowedHosts: [],
+      allowedOrigins: [],
+      trustedProxies: ['127.0.0.0/8', '::1'],
+    },
     sealKeys: [],
     keepAliveMs: 15_000,
     log: { level: 'info' },
@@ -74,7 +80,7 @@ test('the result is frozen to the leaves', () => {
 
 test('all keys of the file reach the configuration', () => {
   const config = parse(`
-listen: { host: "::1", port: 0, allowedHosts: [MCP.example.com, "[::1]:80"], allowedOrigins: ["HTTPS://App.example.com:443", "null", "vscode-file://x"] }
+listen: { host: "::1", port: 0, allowedHosts: [MCP.example.com, "[::1]:80"], allowedOrigins: ["HTTPS://App.example.com:443", "null", "vscode-file://x"], trustedProxies: [10.0.0.0/8, "fd00::1"] }
 publicUrl: https://mcp.example.com/base/
 sealKeys: [aaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbb]
 keepAlive: 20s
@@ -97,6 +103,7 @@ routes:
       port: 0,
       allowedHosts: ['mcp.example.com', '[::1]:80'],
       allowedOrigins: ['https://app.example.com', 'null', 'vscode-file://x'],
+      trustedProxies: ['10.0.0.0/8', 'fd00::1'],
     },
     publicUrl: 'https://mcp.example.com/base',
     sealKeys: ['aaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbb'],

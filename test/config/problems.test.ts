@@ -18,7 +18,7 @@ routes:
   expect(problemsOf(text)).toEqual([
     'gateway.yaml:1:17: listen.host: found 1, expected an address or host name to listen on',
     'gateway.yaml:1:20: listen.prot: found the unknown key "prot", expected one of host, port, allowedHosts, ' +
-      'allowedOrigins (did you mean port?)',
+      'allowedOrigins, trustedProxies (did you mean port?)',
     'gateway.yaml:2:12: keepAlive: found 15, expected a duration such as 500ms, 60s, 10m or 1h',
     'gateway.yaml:4:11: routes[0].path: found "orders", expected a path that begins with a slash, such as /orders ' +
       '(letters, digits, and . _ ~ - between slashes)',
@@ -316,6 +316,11 @@ describe('values', () => {
     ['listen: { allowedHosts: ["http://a"] }', 'listen.allowedHosts[0]: found "http://a"'],
     ['listen: { allowedOrigins: ["https://a/"] }', 'listen.allowedOrigins[0]: found "https://a/"'],
     ['listen: { allowedOrigins: ["*"] }', 'listen.allowedOrigins[0]: found "*"'],
+    ['listen: { trustedProxies: "10.0.0.1" }', 'listen.trustedProxies: found "10.0.0.1"'],
+    ['listen: { trustedProxies: [proxy] }', 'listen.trustedProxies[0]: found "proxy", expected an address'],
+    ['listen: { trustedProxies: [10.0.0.300] }', 'listen.trustedProxies[0]: found "10.0.0.300"'],
+    ['listen: { trustedProxies: [10.0.0.0/33] }', 'listen.trustedProxies[0]: found "10.0.0.0/33"'],
+    ['listen: { trustedProxies: ["::1/129"] }', 'listen.trustedProxies[0]: found "::1/129"'],
     ['log: { level: loud }', 'log.level: found "loud", expected one of fatal, error, warn'],
     ['log: info', 'log: found "info", expected a mapping of log settings'],
     ['limits: { body: 4MB }', 'limits.body: found "4MB", expected a size such as 64KiB'],

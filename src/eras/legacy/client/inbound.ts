@@ -90,6 +90,7 @@ export class LegacyInbound implements Inbound {
       backendSession: undefined,
     });
     const { exchange } = new CallChannel(session, call.response, requestOf(session, frame), call.forwarded);
+    exchange.notes.requestId = call.requestId;
     let outcome: Outcome;
     call.response.holdHeaders();
     try {
@@ -189,6 +190,7 @@ export class LegacyInbound implements Inbound {
     const { id, method } = frame;
     const channel = new CallChannel(session, call.response, requestOf(session, frame), call.forwarded);
     const { exchange } = channel;
+    exchange.notes.requestId = call.requestId;
     const own = OWN_METHODS[method]?.(session, frame);
     if (own !== undefined) {
       reply(200, own);

@@ -119,6 +119,7 @@ export class ModernInbound implements Inbound {
       pendingRequestOf(request),
     );
     const { exchange } = interactive;
+    exchange.notes.requestId = call.requestId;
     let outcome: Outcome;
     try {
       outcome = await this.#outcome(request, exchange);

@@ -1,0 +1,182 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Batch, Frame } from '../jsonrpc/index.js';
+
+/**
+ * One HTTP request on its way through the gateway, whatever its method, path and transport. Bytes that are no HTTP request
+ * are one too: they have an id and a response, and no message.
+ */
+export class HttpRequest {
+  readonly id: string;
+  readonly socket: Socket;
+  readonly message: IncomingMessage | undefined;
+  /** On the monotonic clock, in milliseconds. */
+  readonly startedAt = performance.now();
+  /** The stages that were attached when the request began: each sees it to its end, or not at all. */
+  readonly stages: readonly Stage[];
+
+  constructor(
+    id: string,
+    socket: Socket,
+    message: IncomingMessage | undefined,
+    stages: readonly Stage[] = NO_STAGES,
+  ) {
+    this.id = id;
+    this.socket = socket;
+    this.message = message;
+    this.stages = stages;
+  }
+
+  /** The address of the peer: of the client, or of the proxy nearest to the gateway. */
+  get remoteAddress(): string | undefined {
+    return this.socket.remoteAddress;
+  }
+
+  /** The path without its query, which may hold a session id; undefined where no request could be read. */
+  get path(): string | undefined {
+    return this.message?.url?.split('?', 1)[0];
+  }
+}
+
+/** A request whose method, path and headers could be read. */
+export type ParsedRequest = HttpRequest & { readonly message: IncomingMessage };
+
+/** Why a request goes no further: the error of its response. */
+export interface Refusal {
+  readonly status: number;
+  /** JSON-RPC error code. */
+  readonly code: number;
+  readonly message: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type Verdict = Refusal | undefined | Promise<Refusal | undefined>;
+
+/** The response to a request, once it is over. */
+export interface ResponseSummary {
+  readonly status: number;
+  /** False where the connection closed before the whole response was sent. */
+  readonly complete: boolean;
+}
+
+/**
+ * Something that concerns every request: access, limits, policy, metrics, capture. The methods are called in this order,
+ * and for each request at most once, whatever transport it belongs to.
+ */
+export interface Stage {
+  /** A request has begun. Called for each, also for those that are refused or cannot be read. */
+  onRequest?(request: HttpRequest): void;
+  /**
+   * Decides whether a request goes on. Not called for CORS preflights, which carry no credentials and are answered before,
+   * nor for what cannot be read as a request to a path.
+   */
+  admit?(request: ParsedRequest): Verdict;
+  /** Decides whether a JSON-RPC message goes on that an admitted POST has brought. */
+  admitMessage?(request: ParsedRequest, message: Frame | Batch): Verdict;
+  /** The response was sent, or its connection closed. Called for each request. */
+  onResponse?(request: HttpRequest, response: ResponseSummary): void;
+}
+
+const NO_STAGES: readonly Stage[] = [];
+
+export interface PipelineOptions {
+  /** Called with what a stage throws where nobody waits for it. */
+  readonly onFault: (error: unknown, request: HttpRequest) => void;
+  readonly onRefused: (refusal: Refusal, request: ParsedRequest) => void;
+}
+
+/** A request that node has read, and its response. */
+export interface OpenRequest {
+  readonly request: HttpRequest;
+  readonly res: ServerResponse;
+}
+
+/** Leads every request past every stage. The HTTP server is its only user; stages attach to it. */
+export class RequestPipeline {
+  readonly #options: PipelineOptions;
+  /** Replaced rather than changed, since requests hold on to it. */
+  #stages: readonly Stage[] = NO_STAGES;
+  /** The last request on each connection, to tell whose bytes a broken message is part of. */
+  readonly #last = new WeakMap<Socket, OpenRequest>();
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Attaches a stage behind those that are there; it sees the requests that begin from now on.
+   * @returns detaches it
+   */
+  attach(stage: Stage): () => void {
+    this.#stages = [...this.#stages, stage];
+    return () => {
+      this.#stages = this.#stages.filter((other) => other !== stage);
+    };
+  }
+
+  /** A request has begun. */
+  begin(id: string, message: IncomingMessage, res: ServerResponse): ParsedRequest {
+    const request = new HttpRequest(id, message.socket, message, this.#stages) as ParsedRequest;
+    this.#last.set(message.socket, { request, res });
+    if (request.stages.length > 0) {
+      this.#observe(request, (stage) => stage.onRequest?.(request));
+      res.on('close', () => this.end(request, { status: res.statusCode, complete: res.writableFinished }));
+    }
+    return request;
+  }
+
+  /** A request has begun whose response is written to its connection without node's help; {@link end} ends it. */
+  beginRaw(id: string, socket: Socket, message?: IncomingMessage): HttpRequest {
+    const request = new HttpRequest(id, socket, message, this.#stages);
+    this.#observe(request, (stage) => stage.onRequest?.(request));
+    return request;
+  }
+
+  end(request: HttpRequest, response: ResponseSummary): void {
+    this.#observe(request, (stage) => stage.onResponse?.(request, response));
+  }
+
+  /** The request on a connection whose body or response is not over; undefined between requests. */
+  unfinished(socket: Socket): OpenRequest | undefined {
+    const last = this.#last.get(socket);
+    return last?.res.writableEnded === true && last.request.message?.complete === true ? undefined : last;
+  }
+
+  admit(request: ParsedRequest): Verdict {
+    return this.#decide(request, 0, (stage) => stage.admit?.(request));
+  }
+
+  admitMessage(request: ParsedRequest, message: Frame | Batch): Verdict {
+    return this.#decide(request, 0, (stage) => stage.admitMessage?.(request, message));
+  }
+
+  /** Asks the stages in turn, from one on; waits only for those that decide later. */
+  #decide(request: ParsedRequest, from: number, ask: (stage: Stage) => Verdict): Verdict {
+    const { stages } = request;
+    for (let i = from; i < stages.length; i++) {
+      const verdict = ask(stages[i] as Stage);
+      if (verdict instanceof Promise) {
+        return verdict.then((refusal) =>
+          refusal === undefined ? this.#decide(request, i + 1, ask) : this.#refuse(request, refusal),
+        );
+      }
+      if (verdict !== undefined) return this.#refuse(request, verdict);
+    }
+    return undefined;
+  }
+
+  #refuse(request: ParsedRequest, refusal: Refusal): Refusal {
+    this.#options.onRefused(refusal, request);
+    return refusal;
+  }
+
+  #observe(request: HttpRequest, notify: (stage: Stage) => void): void {
+    for (const stage of request.stages) {
+      try {
+        notify(stage);
+      } catch (error) {
+        this.#options.onFault(error, request);
+      }
+    }
+  }
+}

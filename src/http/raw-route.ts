@@ -1,0 +1,53 @@
+import type { FastifyInstance } from 'fastify';
+import type { ResourceMetadata } from '../authorization/resource-metadata.js';
+import { HttpResponse, type ResponseTimes } from '../downstream/http-response.js';
+import { type Headers, NO_HEADERS } from '../downstream/response-writer.js';
+import { CODE } from '../exchange/errors.js';
+import { errorRope } from '../jsonrpc/index.js';
+import type { ParsedRequest } from './pipeline.js';
+
+export interface RawRouteOptions extends ResponseTimes {
+  readonly url: string;
+  /** Has challenges name the gateway's own metadata; undefined where they stay as they are. */
+  readonly metadata: ResourceMetadata | undefined;
+}
+
+/** Writes the response to an admitted request. */
+export type RawHandler = (request: ParsedRequest, response: HttpResponse) => void;
+
+/**
+ * Routes every method of a path to a handler that reads the body and writes the response itself. Fastify's onRequest hooks
+ * have run by then; it never looks at the body, which is read as bytes whatever its type.
+ */
+export function routeRaw(fastify: FastifyInstance, options: RawRouteOptions, handle: RawHandler): void {
+  const { url, metadata } = options;
+  fastify.route({
+    method: fastify.supportedMethods,
+    url,
+    onRequest: (request, reply) => {
+      reply.hijack();
+      const req = request.raw;
+      // Without an Origin there is no header of CORS to pass on.
+      const headers = req.headers.origin === undefined ? NO_HEADERS : (reply.getHeaders() as Headers);
+      const rewriteChallenge =
+        metadata === undefined ? undefined : (value: string) => metadata.challenge(value, req);
+      const writerOptions = { requestId: request.id, headers, rewriteChallenge };
+      handle(request.httpRequest, new HttpResponse(req, reply.raw, writerOptions, options));
+    },
+    handler: () => {},
+  });
+}
+
+/** Responds to a method that a path does not have. */
+export function endMethodNotAllowed(response: HttpResponse, method: string | undefined, allow: string): void {
+  if (method === 'OPTIONS') response.endEmpty(204, { allow });
+  else response.end(405, errorRope(undefined, CODE.server, `Method Not Allowed: ${method}`), { allow });
+}
+
+/** Responds to a request that comes while the gateway shuts down. */
+export function endShuttingDown(response: HttpResponse): void {
+  response.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
+    connection: 'close',
+    'retry-after': '1',
+  });
+}
