@@ -7,6 +7,11 @@ import { Rope } from './rope.js';
  */
 export type RequestId = string & { readonly __requestId: unique symbol };
 
+/** The id that is this number. */
+export function numberId(id: number): RequestId {
+  return String(id) as RequestId;
+}
+
 /**
  * Whether an id or a progress token that a peer sent back is the one that it was sent, both as JSON texts. Peers rewrite
  * them (`"\u0041"` as `"A"`, large integers rounded, `7` as `7.0`), and some turn numbers into strings.

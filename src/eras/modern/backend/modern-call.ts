@@ -13,6 +13,7 @@ import {
   type Edits,
   getMember,
   type NotificationFrame,
+  numberId,
   type RequestFrame,
   type ResultFrame,
   Rope,
@@ -110,11 +111,11 @@ export class ModernCall {
   #send(tools: ToolMap | undefined): Promise<RpcReply> {
     const { requests } = this.#backend;
     const { request, caller } = this.#exchange;
-    const id = String(requests.nextId());
+    const id = numberId(requests.nextId());
     const headers = requests.headers(caller, request.method, request.name);
     if (tools !== undefined) headers.push(...callHeaders(this.#exchange, tools));
     const params = rewriteParams(request.params, requests.envelope(this.#asker), this.#edits);
-    const body = requestRope(id as never, request.method, params);
+    const body = requestRope(id, request.method, params);
     return send(this.#exchange, this.#backend, id, headers, body);
   }
 

@@ -3,6 +3,7 @@ import {
   elementsOf,
   getMember,
   type JsonNode,
+  numberId,
   Rope,
   valueOf as readValue,
   requestRope,
@@ -37,10 +38,10 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
   const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION, 'mcp-method', method];
   if (forwarded.authorization !== undefined) headers.push('authorization', forwarded.authorization);
   // A number, since some servers accept no strings.
-  const id = '1';
+  const id = numberId(1);
   const rpc = new RpcCall(id, ticker, { ...SILENT, endpointRefuses: true });
   const timer = setTimeout(() => rpc.abort('silent'), timeoutMs).unref();
-  const body = requestRope(id as never, method, new Rope().push(params));
+  const body = requestRope(id, method, new Rope().push(params));
   rpc.post({ transport, headers, body, repeatable: isSafe(method) });
   return rpc.reply.finally(() => clearTimeout(timer));
 }

@@ -1,7 +1,7 @@
 import { isSafe } from '../../../exchange/safe-methods.js';
 import type { Ticker } from '../../../exchange/ticker.js';
 import type { Caller } from '../../../exchange/types.js';
-import { Rope, requestRope } from '../../../jsonrpc/index.js';
+import { numberId, Rope, requestRope } from '../../../jsonrpc/index.js';
 import { addForwarded } from '../../../upstream/request-headers.js';
 import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import { POST_HEADERS } from '../../../upstream/streamable-http.js';
@@ -85,13 +85,13 @@ export class ModernRequests {
     deadline: number,
   ): Promise<RpcReply> {
     const { transport, ticker } = this.#options;
-    const id = String(this.nextId());
+    const id = numberId(this.nextId());
     const all = this.#ownParams(caller);
     for (const [key, value] of Object.entries(params ?? {}))
       all.push(`,"${key}":`).push(value instanceof Rope ? value : JSON.stringify(value));
     const name = Object.hasOwn(NAMED_BY, method) ? params?.[NAMED_BY[method] as string] : undefined;
     const headers = this.headers(caller, method, typeof name === 'string' ? name : undefined);
-    const body = requestRope(id as never, method, all.push('}'));
+    const body = requestRope(id, method, all.push('}'));
     const rpc = new RpcCall(id, ticker, SILENT);
     const expire = (): void => rpc.abort(`no answer to ${method} within ${limitMs} ms`);
     const timer = setTimeout(expire, deadline - performance.now()).unref();
@@ -105,10 +105,10 @@ export class ModernRequests {
   /** Opens a `subscriptions/listen` stream on behalf of a caller. */
   listen(caller: Caller, filter: Rope, listener: RpcListener): RpcCall {
     const { transport, ticker } = this.#options;
-    const id = String(this.nextId());
+    const id = numberId(this.nextId());
     const params = this.#ownParams(caller).push(',"notifications":').push(filter).push('}');
     const rpc = new RpcCall(id, ticker, listener);
-    const body = requestRope(id as never, LISTEN, params);
+    const body = requestRope(id, LISTEN, params);
     return rpc.post({
       transport,
       headers: this.headers(caller, LISTEN, undefined),
