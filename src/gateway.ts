@@ -11,7 +11,7 @@ import { RequestIds } from './http/request-id.js';
 import { HttpServer } from './http/server.js';
 import { TrustedProxies } from './http/trusted-proxies.js';
 import { type BuiltRoute, buildRoute } from './routes/build-route.js';
-import { openMetadata } from './routes/metadata.js';
+import { openMetadata } from './routes/resource-metadata.js';
 import type { SharedParts } from './routes/side-options.js';
 import { shutDown } from './shutdown.js';
 import { RequestLog } from './telemetry/request-log.js';

@@ -1,5 +1,6 @@
 import type { BackendConfig, LimitsConfig, RouteConfig } from '../config/index.js';
 import { type ClientSide, ERAS, type Era } from '../eras/index.js';
+import type { Change } from '../exchange/changes.js';
 import type { Outbound } from '../exchange/outbound.js';
 import { ResultCache } from '../exchange/result-cache.js';
 import { ExchangeLog } from '../telemetry/exchange-log.js';
@@ -34,9 +35,8 @@ export function buildRoute(config: RouteConfig, limits: LimitsConfig, shared: Sh
     maxBytes: limits.cacheBytes,
     staleIfErrorMs: config.cache.staleIfErrorMs,
   });
-  const backendSide = backendSideOptions(config, limits, shared, transport, (change) =>
-    cache.invalidate(change),
-  );
+  const onChange = (change: Change): void => cache.invalidate(change);
+  const backendSide = backendSideOptions(config, limits, shared, { transport, onChange });
   const outbounds = eras.map((era) => era.openBackendSide(backendSide));
   const clientSide = clientSideOptions(config, limits, shared);
   const exchangeLog = new ExchangeLog(shared.exchanges, config.path);

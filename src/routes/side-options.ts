@@ -2,11 +2,9 @@ import type { Logger } from 'pino';
 import type { LimitsConfig, RouteConfig } from '../config/index.js';
 import type { ReplayBudget } from '../downstream/replay-budget.js';
 import { type BackendSideOptions, type ClientSideOptions, ERAS, type Era } from '../eras/index.js';
-import type { Change } from '../exchange/changes.js';
 import type { Sealer } from '../exchange/seal.js';
 import type { Ticker } from '../exchange/ticker.js';
 import type { ProcessLimit } from '../upstream/stdio/process-limit.js';
-import type { Transport } from '../upstream/transport.js';
 import { OWN_INFO } from '../version.js';
 import { backendName } from './backend-name.js';
 import type { TransportOptions } from './transport.js';
@@ -54,8 +52,7 @@ export function backendSideOptions(
   { path, backend, timeouts, sessions, questions, tasks, cache }: RouteConfig,
   limits: LimitsConfig,
   { sealer, ticker, onFault }: SharedParts,
-  transport: Transport,
-  onChange: (change: Change) => void,
+  parts: Pick<BackendSideOptions, 'transport' | 'onChange'>,
 ): BackendSideOptions {
   return {
     route: path,
@@ -63,7 +60,7 @@ export function backendSideOptions(
     sealer,
     ticker,
     onFault,
-    transport,
+    ...parts,
     ownInfo: OWN_INFO,
     // A server that is started has to come up first.
     handshakeMs: backend.command === undefined ? timeouts.connectMs : timeouts.startMs,
@@ -72,7 +69,6 @@ export function backendSideOptions(
     questions: { roots: questions.roots, maxRounds: limits.rounds },
     tasks,
     ttlMs: cache.ttlMs,
-    onChange,
   };
 }
 
