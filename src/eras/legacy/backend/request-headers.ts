@@ -9,7 +9,7 @@ const GET_HEADERS: readonly string[] = ['accept', 'text/event-stream', 'accept-e
 const withoutId = new Map<Revision, readonly string[]>();
 
 /**
- * Headers of each POST of a session (basic/transports, "Session Management", "Protocol Version Header"). Sessions with
+ * Headers of each POST of a session (basic/transports, "Session Management"). Sessions with
  * the same headers share one list.
  */
 export function postHeaders(revision: Revision, sessionId: string | undefined): readonly string[] {

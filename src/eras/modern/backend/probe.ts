@@ -10,11 +10,11 @@ import {
   stringOf,
 } from '../../../jsonrpc/index.js';
 import { RpcCall, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
-import { POST_HEADERS } from '../../../upstream/streamable-http.js';
 import type { Transport } from '../../../upstream/transport.js';
 import type { ProbedServer, ProbeFinding, ProbeOptions, ProbeResult } from '../../era.js';
 import { discoverRequest } from '../wire/discover.js';
 import { META, MODERN_CODE, MODERN_VERSION } from '../wire/names.js';
+import { requestHeaders } from './request-headers.js';
 
 /** Sends `server/discover` to find out whether a backend speaks this era. */
 export async function probe(options: ProbeOptions): Promise<ProbeResult> {
@@ -35,8 +35,8 @@ export async function probe(options: ProbeOptions): Promise<ProbeResult> {
 async function discover(options: ProbeOptions): Promise<RpcReply> {
   const { transport, ticker, ownInfo, timeoutMs, forwarded } = options;
   const { method, params } = discoverRequest(ownInfo);
-  const headers = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION, 'mcp-method', method];
-  if (forwarded.authorization !== undefined) headers.push('authorization', forwarded.authorization);
+  const { authorization } = forwarded;
+  const headers = requestHeaders(method, undefined, authorization === undefined ? {} : { authorization });
   // A number, since some servers accept no strings.
   const id = numberId(1);
   const rpc = new RpcCall(id, ticker, { ...SILENT, endpointRefuses: true });

@@ -2,16 +2,13 @@ import { isSafe } from '../../../exchange/safe-methods.js';
 import type { Ticker } from '../../../exchange/ticker.js';
 import type { Caller } from '../../../exchange/types.js';
 import { numberId, Rope, requestRope } from '../../../jsonrpc/index.js';
-import { addForwarded } from '../../../upstream/request-headers.js';
 import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
-import { POST_HEADERS } from '../../../upstream/streamable-http.js';
 import type { Transport } from '../../../upstream/transport.js';
-import { encodeHeaderValue } from '../wire/header-values.js';
 import { META, MODERN_VERSION, NAMED_BY } from '../wire/names.js';
 import { namesOwnVersion } from './refusals.js';
+import { requestHeaders } from './request-headers.js';
 
 const LISTEN = 'subscriptions/listen';
-const COMMON_HEADERS: readonly string[] = [...POST_HEADERS, 'mcp-protocol-version', MODERN_VERSION];
 
 export interface RequestsOptions {
   readonly transport: Transport;
@@ -35,11 +32,7 @@ export class ModernRequests {
 
   /** Headers of a request, as alternating names and values. */
   headers(caller: Caller, method: string, name: string | undefined): string[] {
-    const headers = [...COMMON_HEADERS];
-    headers.push('mcp-method', encodeHeaderValue(method));
-    if (name !== undefined) headers.push('mcp-name', encodeHeaderValue(name));
-    addForwarded(headers, caller.forwarded);
-    return headers;
+    return requestHeaders(method, name, caller.forwarded);
   }
 
   /** The members of `_meta` that describe the sender. */
