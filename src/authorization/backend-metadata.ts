@@ -13,10 +13,10 @@ import { OwnNames } from './own-names.js';
 
 export const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
-/** The server would say something else at another time. */
+/** Statuses that another attempt may not get. */
 const BUSY: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** Documents in use have a few hundred bytes. */
+/** Generous: documents in use have a few hundred bytes. */
 const MAX_BYTES = 256 * 1024;
 
 export interface BackendMetadataOptions {
@@ -28,28 +28,29 @@ export interface BackendMetadataOptions {
   readonly timeoutMs: number;
 }
 
-/** A document of the backend, with the resource that it names. */
-interface Found {
+/** A document of the backend, and the `resource` that it names. */
+interface MetadataDocument {
   readonly body: Buffer;
   readonly root: JsonNode;
-  readonly named: string;
+  readonly resource: string;
 }
 
-/** Thrown where it cannot be said whether a backend has metadata. */
+/** Whether the backend has metadata cannot be found out now. */
 export class MetadataUnavailable extends Error {}
 
 /**
- * The protected resource metadata of one backend (RFC 9728): who issues the credentials that it takes. It is looked for
- * where the backend's challenges say that it is, and in the two places that the MCP specification names
- * (basic/authorization, "Protected Resource Metadata Discovery Requirements"); never on another origin than the backend's.
+ * The protected resource metadata of one backend (RFC 9728), which names its authorization servers. Fetched from the URL
+ * in the backend's challenges, then from the two well-known ones (basic/authorization, "Protected Resource Metadata
+ * Discovery Requirements"); never from another origin than the backend's.
  */
 export class BackendMetadata {
   readonly #options: BackendMetadataOptions;
   readonly #endpoint: URL;
   readonly #names: OwnNames;
-  /** Where the last challenge said that it is: path and query. */
-  #place: string | undefined;
-  #looking: Promise<Found | undefined> | undefined;
+  /** Path and query from the last challenge. */
+  #path: string | undefined;
+  /** The request in progress. */
+  #pending: Promise<MetadataDocument | undefined> | undefined;
 
   constructor(options: BackendMetadataOptions) {
     this.#options = options;
@@ -58,66 +59,66 @@ export class BackendMetadata {
   }
 
   /**
-   * Learns from a challenge where the metadata is.
-   * @returns whether the URL is one of the backend's own, which is nobody else's to see
+   * Learns the URL of the metadata from a challenge.
+   * @returns whether it is the backend's own, which clients must not see
    */
   learn(url: string): boolean {
-    const place = this.#placeOf(url);
-    if (place !== undefined) this.#place = place;
-    return place !== undefined;
+    const path = this.#pathOf(url);
+    if (path !== undefined) this.#path = path;
+    return path !== undefined;
   }
 
   /**
-   * The backend's document, undefined when it has none. Where it names the backend, it names `resource` instead; signed
-   * claims, which would contradict that, are left out. All else stays byte for byte, and so does a document of anything
-   * else: clients have to see that it is not meant for them.
+   * The backend's document; undefined when it has none. If it names the backend, that is replaced by `resource`, and
+   * signed claims, which would contradict it, are removed. A document that names anything else is not changed: clients
+   * have to see that it is not theirs.
    * @throws MetadataUnavailable
    */
   async document(resource: string): Promise<Buffer | undefined> {
-    // Anybody may ask, and as often as they like: the backend is asked once at a time.
-    this.#looking ??= this.#find().finally(() => {
-      this.#looking = undefined;
+    // One request at a time: the endpoint is public.
+    this.#pending ??= this.#find().finally(() => {
+      this.#pending = undefined;
     });
-    const found = await this.#looking;
-    return found && this.#renamed(found, resource);
+    const document = await this.#pending;
+    return document && this.#renamed(document, resource);
   }
 
-  async #find(): Promise<Found | undefined> {
+  async #find(): Promise<MetadataDocument | undefined> {
     const { pathname } = this.#endpoint;
     const inserted = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`;
     const tried = new Set<string>();
-    const attempt = async (place: string | undefined): Promise<Found | undefined> => {
-      if (place === undefined || tried.has(place)) return undefined;
-      tried.add(place);
-      const { status, body } = await this.#get(place);
+    const attempt = async (path: string | undefined): Promise<MetadataDocument | undefined> => {
+      if (path === undefined || tried.has(path)) return undefined;
+      tried.add(path);
+      const { status, body } = await this.#get(path);
       if (status >= 500 || BUSY.has(status)) throw new MetadataUnavailable(`HTTP ${status}`);
       return status === 200 ? readDocument(body) : undefined;
     };
     return (
-      (await attempt(this.#place)) ??
+      (await attempt(this.#path)) ??
       (await attempt(inserted)) ??
       (await attempt(WELL_KNOWN)) ??
-      (await attempt(await this.#askForPlace()))
+      (await attempt(await this.#pathFromChallenge()))
     );
   }
 
-  /** What a challenge of the backend says, where none has been seen by this process. */
-  async #askForPlace(): Promise<string | undefined> {
-    if (this.#place !== undefined) return undefined;
+  /** Provokes a challenge, unless this process has seen one. */
+  async #pathFromChallenge(): Promise<string | undefined> {
+    if (this.#path !== undefined) return undefined;
     const { status, headers } = await this.#get(this.#endpoint.pathname + this.#endpoint.search);
     const challenge = headers['www-authenticate'];
     if (status !== 401 || challenge === undefined) return undefined;
     const url = resourceMetadataOf(challenge);
     if (url !== undefined) this.learn(url);
-    return this.#place;
+    return this.#path;
   }
 
-  async #get(place: string): Promise<SmallResponse> {
+  async #get(path: string): Promise<SmallResponse> {
     const { headers, hostHeader, timeoutMs } = this.#options;
     const host = hostHeader === undefined ? {} : { host: hostHeader };
     try {
       return await smallGet(
-        new URL(place, this.#endpoint.origin),
+        new URL(path, this.#endpoint.origin),
         { ...headers, ...host, accept: 'application/json' },
         { timeoutMs, maxBytes: MAX_BYTES },
       );
@@ -126,8 +127,11 @@ export class BackendMetadata {
     }
   }
 
-  /** Where it is on the backend: by an inner name, only what is a place for metadata (RFC 9728, section 3.1). */
-  #placeOf(text: string): string | undefined {
+  /**
+   * Path and query of a URL on the backend. A private name may be the backend's only in a well-known URL of metadata
+   * (RFC 9728, section 3.1).
+   */
+  #pathOf(text: string): string | undefined {
     const url = this.#parse(text);
     if (url === undefined) return undefined;
     const { pathname, search } = url;
@@ -139,7 +143,7 @@ export class BackendMetadata {
     return URL.canParse(text, this.#endpoint.origin) ? new URL(text, this.#endpoint.origin) : undefined;
   }
 
-  #renamed({ body, root, named }: Found, resource: string): Buffer {
+  #renamed({ body, root, resource: named }: MetadataDocument, resource: string): Buffer {
     const url = this.#parse(named);
     if (url === undefined || !this.#names.mayHave(url)) return body;
     const out = new Rope();
@@ -152,12 +156,12 @@ export class BackendMetadata {
   }
 }
 
-/** Undefined for what is no such document: `resource` is the one member that every one has. */
-function readDocument(body: Buffer): Found | undefined {
+/** Undefined if the body is no metadata document; `resource` is its only required member. */
+function readDocument(body: Buffer): MetadataDocument | undefined {
   try {
     const root = scanJson(body, 1);
-    const named = root.kind === 'object' ? stringOf(body, getMember(body, root, 'resource')) : undefined;
-    return named === undefined ? undefined : { body, root, named };
+    const resource = root.kind === 'object' ? stringOf(body, getMember(body, root, 'resource')) : undefined;
+    return resource === undefined ? undefined : { body, root, resource };
   } catch (error) {
     if (error instanceof JsonSyntaxError) return undefined;
     throw error;

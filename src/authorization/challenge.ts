@@ -1,17 +1,17 @@
-/** Where one auth-param of a `WWW-Authenticate` header stands, and what it says. */
-interface Parameter {
+/** An auth-param of a `WWW-Authenticate` header: the position and the text of its value. */
+interface AuthParam {
   readonly start: number;
   readonly end: number;
   readonly value: string;
 }
 
-/** A name, an equals sign, and what comes up to the value (RFC 9110, section 11.2). */
+/** A name, an equals sign, and white space (RFC 9110, section 11.2). */
 const NAMED = /([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*/y;
 const BARE = /[^\s,"]*/y;
 const QUOTED = /"((?:[^"\\]|\\.)*)"/y;
 
-/** The values of a parameter, in all challenges of a header; not those that only stand in the text of another one. */
-function* parametersOf(header: string, name: string): Generator<Parameter> {
+/** Yields the values of a parameter in all challenges of a header. Quoted text of other parameters is skipped. */
+function* parametersOf(header: string, name: string): Generator<AuthParam> {
   for (let at = 0; at < header.length; ) {
     NAMED.lastIndex = at;
     const named = NAMED.exec(header);
@@ -19,7 +19,7 @@ function* parametersOf(header: string, name: string): Generator<Parameter> {
     const form = header[start] === '"' ? QUOTED : BARE;
     form.lastIndex = start;
     const found = form.exec(header);
-    // A quote that is not closed: the rest is nothing that a client could read.
+    // An unclosed quote: no client could parse the rest.
     if (found === null) return;
     const end = form.lastIndex;
     if (named?.[1]?.toLowerCase() === name) {
@@ -30,8 +30,8 @@ function* parametersOf(header: string, name: string): Generator<Parameter> {
 }
 
 /**
- * A `WWW-Authenticate` header with the `resource_metadata` of its challenges (RFC 9728, section 5.1) changed.
- * @param change gives the new URL for an old one, or undefined to leave it
+ * Changes `resource_metadata` in the challenges of a `WWW-Authenticate` header (RFC 9728, section 5.1).
+ * @param change maps a URL to the new one; undefined keeps it
  */
 export function changeResourceMetadata(header: string, change: (url: string) => string | undefined): string {
   let changed = '';

@@ -15,7 +15,7 @@ export function serveMetadata(fastify: FastifyInstance, endpoints: readonly Endp
         return reply;
       }
       const [path = ''] = (request.raw.url ?? '').split('?', 1);
-      await answer(reply, () => metadata.document(host, path.endsWith('/')));
+      await answer(reply, () => metadata.document(host, path));
       return reply;
     });
   }
@@ -28,7 +28,7 @@ function placesOf(endpoints: readonly Endpoint[]): ReadonlyMap<string, ResourceM
   const add = (place: string | undefined, metadata: ResourceMetadata): void => {
     if (place !== undefined && !places.has(place)) places.set(place, metadata);
   };
-  for (const index of [0, 1]) for (const metadata of all) add(metadata.places[index], metadata);
+  for (const index of [0, 1]) for (const metadata of all) add(metadata.paths[index], metadata);
   const [only, ...others] = endpoints;
   if (only?.metadata !== undefined && others.length === 0) add(WELL_KNOWN, only.metadata);
   return places;
