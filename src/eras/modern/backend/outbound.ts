@@ -13,7 +13,9 @@ import type { BackendSideOptions } from '../../era.js';
 import { InputFailed } from '../wire/input-requests.js';
 import { NAMED_BY, REMOVED_METHODS } from '../wire/names.js';
 import { ModernChangeSource } from './change-source.js';
-import { type ModernBackend, ModernCall, passOn } from './modern-call.js';
+import { forwardCall } from './forwarded-call.js';
+import type { ModernBackend } from './modern-backend.js';
+import { ModernCall } from './modern-call.js';
 import { passedOnFailure } from './refusals.js';
 import { ModernRequests } from './requests.js';
 import { callerKey, ServerDescriptions } from './server-description.js';
@@ -22,7 +24,7 @@ import { SessionTasks } from './session-tasks.js';
 
 const EMPTY = Buffer.from('{}');
 
-/** The modern era toward backends: stateless requests with their envelope and headers. */
+/** The backend side of the modern era on one route: stateless requests, each with its envelope and headers. */
 export class ModernOutbound implements Outbound {
   readonly era = 'modern';
   readonly #options: BackendSideOptions;
@@ -34,7 +36,7 @@ export class ModernOutbound implements Outbound {
     this.#options = options;
     const onChange = (change: Change): void => this.#onChange(change);
     const requests = new ModernRequests(options);
-    const facts = new ServerDescriptions(name, requests, handshakeMs);
+    const descriptions = new ServerDescriptions(name, requests, handshakeMs);
     const tasks = new SessionTasks({
       ...options.tasks,
       route,
@@ -44,28 +46,28 @@ export class ModernOutbound implements Outbound {
       backendName: name,
       onFault: options.onFault,
       describeResult: async (caller, tool, result) => {
-        const tools = await facts.toolsOf(caller);
+        const tools = await descriptions.toolsOf(caller);
         return { ...result, objectOutput: tool === undefined ? undefined : tools.get(tool)?.objectOutput };
       },
     });
     const { maxRounds } = questions;
-    this.#backend = { name, transport, ticker, ownInfo, maxRounds, requests, facts, tasks, onChange };
+    this.#backend = { name, transport, ticker, ownInfo, maxRounds, requests, descriptions, tasks, onChange };
     this.#hubs = new Hubs({ onChange, onFault: options.onFault });
   }
 
   call(exchange: Exchange, { viaOtherEra = false }: CallRouting = {}): Promise<Outcome> {
     const { session, era } = exchange.caller;
     if (session !== undefined && !viaOtherEra) this.#binding(session, exchange.caller);
-    // Between two sides of this era there is nothing to find out first, and no promise of it to wait for.
-    return era === 'modern' ? passOn(exchange, this.#backend) : this.#translate(exchange, viaOtherEra);
+    // A modern client's request is sent at once, since nothing has to be found out first.
+    return era === 'modern' ? forwardCall(exchange, this.#backend) : this.#translate(exchange, viaOtherEra);
   }
 
   async #translate(exchange: Exchange, viaOtherEra: boolean): Promise<Outcome> {
     const own = await this.#answerRemoved(exchange);
     if (own !== undefined) return own;
     const wantsTask = exchange.request.wantsTask === true && !viaOtherEra;
-    const { facts, tasks } = this.#backend;
-    if (!wantsTask || !(await abortable(exchange.signal, facts.makesTasks(exchange.caller))))
+    const { descriptions, tasks } = this.#backend;
+    if (!wantsTask || !(await abortable(exchange.signal, descriptions.makesTasks(exchange.caller))))
       return new ModernCall(exchange, this.#backend, undefined).run();
     const place = tasks.reserve(exchange);
     try {
@@ -77,7 +79,7 @@ export class ModernOutbound implements Outbound {
 
   async describe(caller: Caller): Promise<ServerDescription> {
     if (caller.session !== undefined) this.#binding(caller.session, caller);
-    return this.#backend.facts.describe(caller);
+    return this.#backend.descriptions.describe(caller);
   }
 
   async authenticate(caller: Caller): Promise<void> {
@@ -93,7 +95,7 @@ export class ModernOutbound implements Outbound {
   }
 
   #onChange(change: Change): void {
-    if (change.method === LIST_CHANGES.toolsListChanged) this.#backend.facts.forgetTools();
+    if (change.method === LIST_CHANGES.toolsListChanged) this.#backend.descriptions.forgetTools();
     this.#options.onChange(change);
   }
 
@@ -109,13 +111,13 @@ export class ModernOutbound implements Outbound {
   }
 
   /**
-   * Requests of other eras that this one removed: what they ask for rides on every request, is asked for in other words,
-   * or is not to be had. Also refused here is what no header could name.
+   * The outcome of requests that this era does not have, and of requests without the name that their header needs;
+   * undefined for any other request.
    */
   async #answerRemoved(exchange: Exchange): Promise<Outcome | undefined> {
     const { method, name } = exchange.request;
-    if (method.startsWith('tasks/') && (await this.#backend.facts.makesTasks(exchange.caller)))
-      return this.#ofTask(exchange);
+    if (method.startsWith('tasks/') && (await this.#backend.descriptions.makesTasks(exchange.caller)))
+      return this.#taskRequest(exchange);
     if (!method.startsWith('tasks/') && !REMOVED_METHODS.has(method)) {
       const named = name === undefined && Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
       return named === undefined
@@ -132,7 +134,7 @@ export class ModernOutbound implements Outbound {
     return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
   }
 
-  async #ofTask(exchange: Exchange): Promise<Outcome> {
+  async #taskRequest(exchange: Exchange): Promise<Outcome> {
     try {
       return await this.#backend.tasks.answer(exchange);
     } catch (error) {
@@ -141,7 +143,7 @@ export class ModernOutbound implements Outbound {
     }
   }
 
-  /** Of a client with a session, which hears of changes on its own stream. */
+  /** For a client with a session, which receives changes on its standalone GET stream. */
   async #subscribeResource({ request, caller }: Exchange): Promise<Outcome> {
     const { bytes, node } = request.params;
     const uri = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'uri'));

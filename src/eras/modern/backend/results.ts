@@ -13,12 +13,22 @@ import {
   stringOf,
   textOf,
 } from '../../../jsonrpc/index.js';
+import type { Transport } from '../../../upstream/transport.js';
 import { decodeResult } from '../wire/results.js';
 import { type ToolMap, toolTraits } from '../wire/tool-traits.js';
 
 /** The `resultType` of a result; undefined if it has none. */
 export function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {
   return stringOf(bytes, getMember(bytes, result, 'resultType'));
+}
+
+/** Reports a backend that leaves `resultType` out, which the revision requires. */
+export function noteResultType(
+  transport: Pick<Transport, 'reportDeviation'>,
+  { bytes, result }: ResultFrame,
+): void {
+  if (getMember(bytes, result, 'resultType') === undefined)
+    transport.reportDeviation('leaves resultType out of its results');
 }
 
 /**
