@@ -1,28 +1,24 @@
 import { abortable } from '../../../exchange/abortable.js';
 import { type Change, type ChangeFilter, LIST_CHANGES } from '../../../exchange/changes.js';
-import { CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { Hub, Subscriber, Subscription } from '../../../exchange/hub.js';
 import { Hubs } from '../../../exchange/hubs.js';
 import type { CallRouting, Outbound, ServerDescription } from '../../../exchange/outbound.js';
-import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
+import type { Outcome } from '../../../exchange/outcome.js';
 import type { Caller, ClientSession } from '../../../exchange/types.js';
-import { getMember, type Rope, scanJson, stringOf } from '../../../jsonrpc/index.js';
+import type { Rope } from '../../../jsonrpc/index.js';
 import type { RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
 import type { BackendSideOptions } from '../../era.js';
-import { InputFailed } from '../wire/input-requests.js';
-import { NAMED_BY, REMOVED_METHODS } from '../wire/names.js';
 import { ModernChangeSource } from './change-source.js';
 import { forwardCall } from './forwarded-call.js';
 import type { ModernBackend } from './modern-backend.js';
 import { ModernCall } from './modern-call.js';
 import { passedOnFailure } from './refusals.js';
+import { RemovedMethods } from './removed-methods.js';
 import { ModernRequests } from './requests.js';
 import { callerKey, ServerDescriptions } from './server-description.js';
 import { ModernSessionBinding } from './session-binding.js';
 import { SessionTasks } from './session-tasks.js';
-
-const EMPTY = Buffer.from('{}');
 
 /** The backend side of the modern era on one route: stateless requests, each with its envelope and headers. */
 export class ModernOutbound implements Outbound {
@@ -30,6 +26,7 @@ export class ModernOutbound implements Outbound {
   readonly #options: BackendSideOptions;
   readonly #backend: ModernBackend;
   readonly #hubs: Hubs;
+  readonly #removed: RemovedMethods;
 
   constructor(options: BackendSideOptions) {
     const { name, transport, ticker, ownInfo, handshakeMs, route, sealer, questions } = options;
@@ -53,18 +50,28 @@ export class ModernOutbound implements Outbound {
     const { maxRounds } = questions;
     this.#backend = { name, transport, ticker, ownInfo, maxRounds, requests, descriptions, tasks, onChange };
     this.#hubs = new Hubs({ onChange, onFault: options.onFault });
+    this.#removed = new RemovedMethods({
+      backend: this.#backend,
+      describe: (caller) => this.describe(caller),
+      bindingOf: (session, caller) => this.#bindingOf(session, caller),
+    });
   }
 
   call(exchange: Exchange, { viaOtherEra = false }: CallRouting = {}): Promise<Outcome> {
     const { session, era } = exchange.caller;
-    if (session !== undefined && !viaOtherEra) this.#binding(session, exchange.caller);
+    if (session !== undefined && !viaOtherEra) this.#bindingOf(session, exchange.caller);
     // A modern client's request is sent at once, since nothing has to be found out first.
-    return era === 'modern' ? forwardCall(exchange, this.#backend) : this.#translate(exchange, viaOtherEra);
+    return era === 'modern'
+      ? forwardCall(exchange, this.#backend)
+      : this.#translate(exchange, { viaOtherEra });
   }
 
-  async #translate(exchange: Exchange, viaOtherEra: boolean): Promise<Outcome> {
-    const own = await this.#answerRemoved(exchange);
-    if (own !== undefined) return own;
+  async #translate(
+    exchange: Exchange,
+    { viaOtherEra }: Required<Pick<CallRouting, 'viaOtherEra'>>,
+  ): Promise<Outcome> {
+    const outcome = await this.#removed.outcomeOf(exchange);
+    if (outcome !== undefined) return outcome;
     const wantsTask = exchange.request.wantsTask === true && !viaOtherEra;
     const { descriptions, tasks } = this.#backend;
     if (!wantsTask || !(await abortable(exchange.signal, descriptions.makesTasks(exchange.caller))))
@@ -78,7 +85,7 @@ export class ModernOutbound implements Outbound {
   }
 
   async describe(caller: Caller): Promise<ServerDescription> {
-    if (caller.session !== undefined) this.#binding(caller.session, caller);
+    if (caller.session !== undefined) this.#bindingOf(caller.session, caller);
     return this.#backend.descriptions.describe(caller);
   }
 
@@ -99,6 +106,7 @@ export class ModernOutbound implements Outbound {
     this.#options.onChange(change);
   }
 
+  /** The hub that the caller shares with others of the same credential and capabilities. */
   #hub(caller: Caller): Hub {
     return this.#hubs.get(callerKey(caller), caller, (listener, latest) => {
       const options = {
@@ -110,55 +118,8 @@ export class ModernOutbound implements Outbound {
     });
   }
 
-  /**
-   * The outcome of requests that this era does not have, and of requests without the name that their header needs;
-   * undefined for any other request.
-   */
-  async #answerRemoved(exchange: Exchange): Promise<Outcome | undefined> {
-    const { method, name } = exchange.request;
-    if (method.startsWith('tasks/') && (await this.#backend.descriptions.makesTasks(exchange.caller)))
-      return this.#taskRequest(exchange);
-    if (!method.startsWith('tasks/') && !REMOVED_METHODS.has(method)) {
-      const named = name === undefined && Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
-      return named === undefined
-        ? undefined
-        : ownError({ code: CODE.invalidParams, message: `params.${named} must be a string` });
-    }
-    if (method === 'resources/subscribe' || method === 'resources/unsubscribe') {
-      return this.#subscribeResource(exchange);
-    }
-    if (method === 'logging/setLevel') {
-      const { capabilities } = await this.describe(exchange.caller);
-      if ('logging' in (JSON.parse(capabilities) as object)) return ownResult(EMPTY, scanJson(EMPTY, 1));
-    }
-    return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
-  }
-
-  async #taskRequest(exchange: Exchange): Promise<Outcome> {
-    try {
-      return await this.#backend.tasks.answer(exchange);
-    } catch (error) {
-      if (error instanceof InputFailed) return error.toExchangeError().outcome;
-      throw error;
-    }
-  }
-
-  /** For a client with a session, which receives changes on its standalone GET stream. */
-  async #subscribeResource({ request, caller }: Exchange): Promise<Outcome> {
-    const { bytes, node } = request.params;
-    const uri = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'uri'));
-    if (uri === undefined || caller.session === undefined) {
-      return ownError({ code: CODE.invalidParams, message: 'Invalid params: uri must be a string' });
-    }
-    const binding = this.#binding(caller.session, caller);
-    if (request.method === 'resources/unsubscribe') await binding.unsubscribe(uri);
-    else if (!(await binding.subscribe(uri))) {
-      return ownError({ code: CODE.invalidParams, message: `The server does not tell of changes of ${uri}` });
-    }
-    return ownResult(EMPTY, scanJson(EMPTY, 1));
-  }
-
-  #binding(client: ClientSession, caller: Caller): ModernSessionBinding {
+  /** The binding of a legacy session to this backend; replaces one that is for another backend side. */
+  #bindingOf(client: ClientSession, caller: Caller): ModernSessionBinding {
     if (client.binding instanceof ModernSessionBinding) {
       if (client.binding.touch(caller)) this.#hubs.touch(callerKey(caller), caller);
       return client.binding;

@@ -11,6 +11,7 @@ import { claimsBody, claimsHeaders } from './claims.js';
 import { discover } from './discover.js';
 import { type Envelope, EnvelopeReader } from './envelope.js';
 import { InteractiveCall } from './interactive-call.js';
+import { KeptTasks, type KeptTasksOptions } from './kept-tasks.js';
 import { ListedTools } from './listed-tools.js';
 import { listen } from './listen.js';
 import { writeOutcome } from './outcome.js';
@@ -20,7 +21,6 @@ import { headerMismatch, type Refusal, writeRefusal } from './refusal.js';
 import { callerOf, exchangeRequestOf, type ModernRequest, pendingRequestOf } from './request.js';
 import { isRetry, Retries, type RetryKind, repeatedCall } from './retries.js';
 import { listenEnd } from './subscription-stream.js';
-import { TaskBoard, type TaskBoardOptions } from './tasks.js';
 
 const LISTEN = 'subscriptions/listen';
 const DISCOVER = 'server/discover';
@@ -29,14 +29,14 @@ const DISCOVER = 'server/discover';
 export class ModernInbound implements Inbound {
   readonly #store: ParkedCallStore<InteractiveCall>;
   readonly #retries: Retries;
-  readonly #tasks: TaskBoard;
+  readonly #tasks: KeptTasks;
   readonly #envelopes = new EnvelopeReader();
   readonly #listed = new ListedTools();
 
-  constructor(parking: ParkingOptions, tasks: TaskBoardOptions) {
+  constructor(parking: ParkingOptions, tasks: KeptTasksOptions) {
     this.#store = new ParkedCallStore(parking);
     this.#retries = new Retries(this.#store);
-    this.#tasks = new TaskBoard(tasks);
+    this.#tasks = new KeptTasks(tasks);
   }
 
   claimsPost(call: HttpCall, body: Frame | Batch): boolean {

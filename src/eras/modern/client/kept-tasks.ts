@@ -13,32 +13,31 @@ import { NOWHERE } from '../../../exchange/unordered-set.js';
 import { getMember, scanJson } from '../../../jsonrpc/index.js';
 import { KeptTask } from './kept-task.js';
 
-export interface TaskBoardOptions extends TaskLimits {
+export interface KeptTasksOptions extends TaskLimits {
   /** Path of the route that the tasks are on. */
   readonly route: string;
   readonly sealer: Sealer;
   readonly ticker: Ticker;
 }
 
-/** Bytes that outcomes of tasks take up together; those that were told already make way first, the oldest before others. */
+/** Limit of all outcomes in bytes. Those that a client has fetched are evicted first, then the oldest. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 type TaskMethod = (task: KeptTask, exchange: Exchange) => Promise<Outcome>;
 
 /**
- * The tasks that the gateway looks after for modern clients, at backends whose own tasks these clients could not ask about.
- * A client knows a task by a sealed name, which is good on this route, for its principal, and in this process, which
- * holds the task's session with the backend.
+ * Tasks of legacy backends that the gateway keeps for modern clients, which have the tasks extension. The client's task id is
+ * a sealed name, which is valid on this route, for its principal, and in this process: it holds the backend session.
  */
-export class TaskBoard implements Ticking {
+export class KeptTasks implements Ticking {
   place = NOWHERE;
-  readonly #options: TaskBoardOptions;
+  readonly #options: KeptTasksOptions;
   readonly #instance = randomBytes(6).toString('base64url');
-  /** By number, the oldest first. */
+  /** By number, oldest first. */
   readonly #tasks = new Map<string, KeptTask>();
   readonly #quota: Quota;
 
-  constructor(options: TaskBoardOptions) {
+  constructor(options: KeptTasksOptions) {
     this.#options = options;
     this.#quota = new Quota(options, (whose) => `tasks${whose}`);
   }
@@ -52,10 +51,10 @@ export class TaskBoard implements Ticking {
   }
 
   /**
-   * Answers a request about a task.
-   * @param authenticate asks the backend whether a credential that names the owner of the task is that one's, since
-   *   nobody else can tell; it rejects with the outcome where it is not
-   * @returns undefined where it is none of these
+   * The outcome of a request about a kept task.
+   * @param authenticate verifies at the backend that a renewed credential belongs to the owner that it names; rejects
+   *   with an ExchangeError if it does not
+   * @returns undefined for any other request
    */
   answer(exchange: Exchange, authenticate: (caller: Caller) => Promise<void>): Promise<Outcome> | undefined {
     const { method, name } = exchange.request;
@@ -70,13 +69,13 @@ export class TaskBoard implements Ticking {
     return this.#answer(answer, task, exchange, proof);
   }
 
-  /** Looks for tasks whose time is over. */
+  /** Drops expired tasks. */
   tick(now: number): void {
     for (const [number, task] of this.#tasks) if (now >= task.expiresAt) void this.#drop(number, task);
     if (this.#tasks.size === 0) this.#options.ticker.remove(this);
   }
 
-  /** Cancels what still runs, and lets go of all. */
+  /** Drops all tasks; those that still run are cancelled. */
   async close(): Promise<void> {
     await Promise.all([...this.#tasks].map(([number, task]) => this.#drop(number, task)));
   }
@@ -101,7 +100,7 @@ export class TaskBoard implements Ticking {
   #admit(caller: Caller): KeptTask {
     const { principal } = caller;
     const full = this.#quota.full(principal);
-    if (full !== undefined) this.#makeRoom(full === 'own' ? principal : undefined);
+    if (full !== undefined) this.#evictDelivered(full === 'own' ? principal : undefined);
     this.#quota.take(principal);
     const number = randomBytes(12).toString('base64url');
     const { sealer, route, ttlMs, ticker } = this.#options;
@@ -119,7 +118,7 @@ export class TaskBoard implements Ticking {
     return this.#options.sealer.open(purposeOf(this.#options.route), id);
   }
 
-  /** A task of the caller's, as far as the credential tells: of its principal, or of one with the same owner. */
+  /** A task of the caller: of its principal, or of one whose credential names the same owner, which is not verified here. */
   #find(content: string, { principal, forwarded }: Caller): KeptTask | undefined {
     const [instance, number] = JSON.parse(content) as [string, string];
     const task = instance === this.#instance ? this.#tasks.get(number) : undefined;
@@ -129,8 +128,8 @@ export class TaskBoard implements Ticking {
     return owner !== undefined && owner === ownerOf(task.caller.forwarded.authorization) ? task : undefined;
   }
 
-  /** A task whose end was told makes way for a new one. */
-  #makeRoom(principal: Principal | undefined): void {
+  /** Drops the oldest task whose end its client has fetched, to make room for a new one. */
+  #evictDelivered(principal: Principal | undefined): void {
     for (const [number, task] of this.#tasks) {
       if (!task.delivered || (principal !== undefined && task.caller.principal !== principal)) continue;
       void this.#drop(number, task);
@@ -138,7 +137,7 @@ export class TaskBoard implements Ticking {
     }
   }
 
-  /** Keeps what is kept of outcomes within its bounds. */
+  /** Drops tasks until their outcomes are within the limit. */
   #trim(): void {
     let bytes = 0;
     for (const task of this.#tasks.values()) bytes += task.size;
@@ -160,12 +159,12 @@ export class TaskBoard implements Ticking {
   }
 }
 
-/** A name is of no use on another route. */
+/** Binds a name to its route. */
 const purposeOf = (route: string): string => `task ${route}`;
 
 const EMPTY = Buffer.from('{}');
 
-/** Requests of the extension. */
+/** By method of the extension. */
 const METHODS: Readonly<Record<string, TaskMethod | undefined>> = {
   'tasks/get': async (task, { caller }) => {
     const outcome = await task.look(caller);

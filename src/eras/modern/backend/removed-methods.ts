@@ -1,0 +1,85 @@
+import { CODE } from '../../../exchange/errors.js';
+import type { Exchange } from '../../../exchange/exchange.js';
+import type { ServerDescription } from '../../../exchange/outbound.js';
+import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
+import type { Caller, ClientSession } from '../../../exchange/types.js';
+import { getMember, scanJson, stringOf } from '../../../jsonrpc/index.js';
+import { InputFailed } from '../wire/input-requests.js';
+import { NAMED_BY, REMOVED_METHODS } from '../wire/names.js';
+import type { ModernBackend } from './modern-backend.js';
+import type { ModernSessionBinding } from './session-binding.js';
+
+export interface RemovedMethodsOptions {
+  readonly backend: ModernBackend;
+  readonly describe: (caller: Caller) => Promise<ServerDescription>;
+  readonly bindingOf: (session: ClientSession, caller: Caller) => ModernSessionBinding;
+}
+
+/** Carries out requests of legacy clients whose methods this era does not have. */
+export class RemovedMethods {
+  readonly #options: RemovedMethodsOptions;
+
+  constructor(options: RemovedMethodsOptions) {
+    this.#options = options;
+  }
+
+  /** The outcome of a request that the backend is not sent; undefined for any other request. */
+  async outcomeOf(exchange: Exchange): Promise<Outcome | undefined> {
+    const { method } = exchange.request;
+    if (method.startsWith('tasks/')) {
+      const { descriptions } = this.#options.backend;
+      return (await descriptions.makesTasks(exchange.caller))
+        ? this.#ofTask(exchange)
+        : unknownMethod(method);
+    }
+    if (!REMOVED_METHODS.has(method)) return unnamed(exchange);
+    if (method === 'resources/subscribe' || method === 'resources/unsubscribe')
+      return this.#subscribe(exchange);
+    if (method === 'logging/setLevel') {
+      // The level is in `_meta` of each further request of the session.
+      const { capabilities } = await this.#options.describe(exchange.caller);
+      if ('logging' in (JSON.parse(capabilities) as object)) return emptyResult();
+    }
+    return unknownMethod(method);
+  }
+
+  async #ofTask(exchange: Exchange): Promise<Outcome> {
+    try {
+      return await this.#options.backend.tasks.answer(exchange);
+    } catch (error) {
+      if (error instanceof InputFailed) return error.toExchangeError().outcome;
+      throw error;
+    }
+  }
+
+  /** Changes the subscriptions of a session, whose client receives changes on its standalone GET stream. */
+  async #subscribe({ request, caller }: Exchange): Promise<Outcome> {
+    const { bytes, node } = request.params;
+    const uri = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'uri'));
+    if (uri === undefined || caller.session === undefined)
+      return ownError({ code: CODE.invalidParams, message: 'Invalid params: uri must be a string' });
+    const binding = this.#options.bindingOf(caller.session, caller);
+    if (request.method === 'resources/unsubscribe') await binding.unsubscribe(uri);
+    else if (!(await binding.subscribe(uri)))
+      return ownError({ code: CODE.invalidParams, message: `The server does not tell of changes of ${uri}` });
+    return emptyResult();
+  }
+}
+
+/** The error for a request without the member that the `Mcp-Name` header repeats; undefined if it has the member. */
+function unnamed({ request: { method, name } }: Exchange): Outcome | undefined {
+  const key = name === undefined && Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
+  return key === undefined
+    ? undefined
+    : ownError({ code: CODE.invalidParams, message: `params.${key} must be a string` });
+}
+
+function unknownMethod(method: string): Outcome {
+  return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
+}
+
+const EMPTY = Buffer.from('{}');
+
+function emptyResult(): Outcome {
+  return ownResult(EMPTY, scanJson(EMPTY, 1));
+}
