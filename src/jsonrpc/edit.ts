@@ -17,7 +17,7 @@ export type Edits = ReadonlyMap<string, Rope | string | undefined>;
 export function writeObject(out: Rope, bytes: Buffer, node: JsonNode | undefined, edits: Edits): void {
   if (node === undefined) {
     out.push('{');
-    writeNewMembers(out, edits, [], false);
+    writeNewMembers(out, edits, [], '');
     out.push('}');
     return;
   }
@@ -44,16 +44,16 @@ export function writeObject(out: Rope, bytes: Buffer, node: JsonNode | undefined
   }
   written ||= bytes[cursor] !== CLOSE_BRACE;
   out.pushSlice(bytes, cursor, last);
-  writeNewMembers(out, edits, touched, written);
+  writeNewMembers(out, edits, touched, written ? ',' : '');
   out.pushSlice(bytes, last, node.end);
 }
 
-function writeNewMembers(out: Rope, edits: Edits, present: readonly JsonMember[], comma: boolean): void {
+/** @param separator before the first new member */
+function writeNewMembers(out: Rope, edits: Edits, present: readonly JsonMember[], separator: ',' | ''): void {
   for (const [key, text] of edits) {
     if (text === undefined || indexOfName(present, key, 0) !== -1) continue;
-    if (comma) out.pushAscii(',');
-    out.pushString(key).pushAscii(':').push(text);
-    comma = true;
+    out.pushAscii(separator).pushString(key).pushAscii(':').push(text);
+    separator = ',';
   }
 }
 

@@ -20,7 +20,7 @@ import type { Parkable, ParkedCall, ParkedCallStore } from './parked-calls.js';
 import { MAX_PENDING, type PendingRequest, PendingRequests } from './pending-requests.js';
 import { requestDigest } from './request-state.js';
 
-/** How long after a server request further ones are sent to the client together with it, in milliseconds. */
+/** Default of {@link InteractiveCallOptions.gatherMs}. */
 const GATHER_MS = 25;
 
 /** The content of a retry. */
@@ -41,6 +41,8 @@ export interface InteractiveCallOptions {
   readonly caller: Caller;
   /** Undefined for a client that does not take handles of tasks. */
   readonly taskKeeper: TaskKeeper | undefined;
+  /** How long after a server request further ones are sent to the client together with it, in milliseconds. */
+  readonly gatherMs?: number;
 }
 
 /**
@@ -53,6 +55,7 @@ export class InteractiveCall implements Channel, Parkable {
   readonly #failureOf: (error: unknown) => ErrorOutcome;
   readonly #exchange: Exchange;
   readonly #pending: PendingRequests;
+  readonly #gatherMs: number;
   /** Undefined until the first one, since most calls have none. */
   #serverRequests: OpenServerRequests | undefined;
   #parkedCall: ParkedCall<InteractiveCall> | undefined;
@@ -64,12 +67,13 @@ export class InteractiveCall implements Channel, Parkable {
   #error: ErrorOutcome | undefined;
 
   constructor(
-    { store, write, failureOf, request, caller, taskKeeper }: InteractiveCallOptions,
+    { store, write, failureOf, request, caller, taskKeeper, gatherMs = GATHER_MS }: InteractiveCallOptions,
     first: PendingRequest,
   ) {
     this.#store = store;
     this.#write = write;
     this.#failureOf = failureOf;
+    this.#gatherMs = gatherMs;
     this.#exchange = new Exchange(request, caller, this, { taskKeeper });
     this.#pending = new PendingRequests((left) => this.#onAbort(left));
     this.#pending.add(first);
@@ -239,7 +243,7 @@ export class InteractiveCall implements Channel, Parkable {
     this.#gathering = setTimeout(() => {
       this.#gathering = undefined;
       if (this.#hasServerRequests && this.#pending.size > 0) this.#park();
-    }, GATHER_MS);
+    }, this.#gatherMs);
   }
 
   #park(): void {

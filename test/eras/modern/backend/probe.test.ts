@@ -67,7 +67,7 @@ const TABLE: readonly (readonly [string, RpcReply, ProbeFinding['kind']])[] = [
 ];
 
 describe.each(TABLE)('%s', (_name, reply, kind) => {
-  test(`is read as ${kind}, for a reason`, () => {
+  test(`is ${kind}, with a reason`, () => {
     const finding = readProbe(reply);
     expect(finding.kind).toBe(kind);
     expect(finding.reason).toMatch(/\S/);
@@ -75,7 +75,7 @@ describe.each(TABLE)('%s', (_name, reply, kind) => {
   });
 });
 
-test('only silence takes long to prove nothing', () => {
+test('only a probe without a response is slow', () => {
   for (const [, reply] of TABLE) {
     const finding = readProbe(reply);
     if (finding.kind !== 'inconclusive') continue;
@@ -83,7 +83,7 @@ test('only silence takes long to prove nothing', () => {
   }
 });
 
-test('the reason names what was answered', () => {
+test('the reason names the response', () => {
   expect(readProbe(error(400, -32000, 'Bad Request: Server not initialized')).reason).toBe(
     'answered server/discover with HTTP 400, -32000 Bad Request: Server not initialized',
   );

@@ -8,7 +8,7 @@ import { parseLenientFrame, type ResultFrame, Rope } from '../../../../src/jsonr
 
 type Client = (question: { id: unknown; method: string; params: unknown }) => Answer | Error;
 
-/** Rounds of a call whose client answers as `client` says. */
+/** Rounds of a call whose client answers with `client`. */
 function setUp(client: Client = () => ({ result: Buffer.from('{}') }), maxRounds = 10) {
   const asked: { id: unknown; method: string; params: unknown }[] = [];
   const controller = new AbortController();
@@ -40,7 +40,7 @@ const INPUT = '"resultType":"input_required"';
 const form = (key: string): string =>
   `"${key}":{"method":"elicitation/create","params":{"message":"é","n":1.0}}`;
 
-describe('what is added to the next request', () => {
+describe('the members added to the next request', () => {
   test.each<[string, string]>([
     [`{${INPUT},"requestState":"s \\u00e9\\/"}`, 'inputResponses= requestState="s \\u00e9\\/"'],
     [`{${INPUT},"inputRequests":{},"requestState":""}`, 'inputResponses= requestState=""'],
@@ -49,7 +49,7 @@ describe('what is added to the next request', () => {
       `{"requestState":"s","inputRequests":{${form('a')},${form('b \\"é')}},${INPUT}}`,
       'inputResponses={"a":{"n":2.0},"b \\"é":{"n":2.0}} requestState="s"',
     ],
-  ])('after %s it is %s', async (result, expected) => {
+  ])('after %s are %s', async (result, expected) => {
     vi.useFakeTimers();
     try {
       const { next } = setUp(() => ({ result: Buffer.from('{"n":2.0}') }));
@@ -62,7 +62,7 @@ describe('what is added to the next request', () => {
   });
 });
 
-test('questions are asked as they are written, each under an id of its own', async () => {
+test('input requests are sent unchanged, each with its own id', async () => {
   const { asked, next } = setUp();
   await next(`{"inputRequests":{${form('a')},"r":{"method":"roots/list"}}}`);
   await next(`{"inputRequests":{${form('a')}}}`);
@@ -106,7 +106,7 @@ test.each([
   expect(asked).toEqual([]);
 });
 
-test('a question that cannot be asked ends the rounds; a fault does so as itself', async () => {
+test('an input request that cannot be sent ends the rounds; a fault is thrown as it is', async () => {
   const refused = setUp(() => new ServerRequestRefused('the client has no stream'));
   await expect(refused.next(`{"inputRequests":{${form('a')}}}`)).rejects.toThrow(
     'elicitation/create could not be asked: the client has no stream',
@@ -115,7 +115,7 @@ test('a question that cannot be asked ends the rounds; a fault does so as itself
   await expect(broken.next(`{"inputRequests":{${form('a')}}}`)).rejects.toThrow(TypeError);
 });
 
-test('there are so many rounds and no more', async () => {
+test('the number of rounds is limited', async () => {
   const { next } = setUp(undefined, 2);
   await next(`{"inputRequests":{${form('a')}}}`);
   await next(`{"inputRequests":{${form('a')}}}`);
@@ -130,7 +130,7 @@ describe('pauses', () => {
     vi.useRealTimers();
   });
 
-  /** How long a round takes before it asks, or goes on. */
+  /** The time before a round sends its input requests or ends. */
   async function pauseOf(work: () => Promise<unknown>): Promise<number> {
     const startedAt = performance.now();
     let tookMs = -1;
@@ -141,7 +141,7 @@ describe('pauses', () => {
     return tookMs;
   }
 
-  test('before rounds without a question they double, up to five seconds', async () => {
+  test('before rounds without input requests double, up to five seconds', async () => {
     const { next } = setUp();
     const pauses = [];
     for (let n = 0; n < 7; n++) pauses.push(await pauseOf(() => next('{"requestState":"s"}')));
@@ -151,14 +151,14 @@ describe('pauses', () => {
   const page = (url: string): string =>
     `{"inputRequests":{"p":{"method":"elicitation/create","params":{"mode":"url","url":"${url}"}}}}`;
 
-  test('a page that comes again waits longer each time, another one not at all', async () => {
+  test('before the same URL double; another URL has none', async () => {
     const { next } = setUp();
     const pauses = [];
     for (const url of ['a', 'a', 'a', 'b', 'b']) pauses.push(await pauseOf(() => next(page(url))));
     expect(pauses).toEqual([0, 1_000, 2_000, 0, 4_000]);
   });
 
-  test('one that is broken off leaves no timer', async () => {
+  test('leave no timer when the call is cancelled', async () => {
     const { next, cancel } = setUp();
     const edits = next('{"requestState":"s"}');
     edits.catch(() => {});

@@ -7,7 +7,7 @@ const page = (names: string[], nextCursor?: string): ResultFrame => {
   const text = JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools, nextCursor } });
   return parseLenientFrame(Buffer.from(text)) as ResultFrame;
 };
-/** Pages by cursor, and the cursors asked for. */
+/** Pages by cursor, and the cursors that were fetched. */
 const pagesOf = (pages: Record<string, ResultFrame | undefined>) => {
   const asked: (string | undefined)[] = [];
   return {
@@ -20,7 +20,7 @@ const pagesOf = (pages: Record<string, ResultFrame | undefined>) => {
 };
 
 describe('the tools of a backend', () => {
-  test('are read to the last page, once for all who come', async () => {
+  test('are read to the last page, once for concurrent calls', async () => {
     const index = new ToolIndex();
     const { asked, fetch } = pagesOf({ '': page(['a'], 'x'), x: page(['b', 'c'], 'y'), y: page(['d']) });
     const maps = await Promise.all([index.get('k', fetch), index.get('k', fetch)]);
@@ -30,7 +30,7 @@ describe('the tools of a backend', () => {
     expect(asked).toEqual([undefined, 'x', 'y']);
   });
 
-  test('are each caller’s own', async () => {
+  test('are separate for each caller', async () => {
     const index = new ToolIndex();
     const ann = await index.get('ann', pagesOf({ '': page(['a']) }).fetch);
     const bob = await index.get('bob', pagesOf({ '': page(['b']) }).fetch);
@@ -52,12 +52,12 @@ describe('the tools of a backend', () => {
     ['an error', { '': undefined }, 0],
     ['an error on the second page', { '': page(['a'], 'x'), x: undefined }, 1],
     ['a cursor that leads to itself', { '': page(['a'], 'x'), x: page(['b'], 'x') }, 2],
-  ])('are those that came where the list ends in %s', async (_what, pages, count) => {
+  ])('are those of the pages before %s', async (_what, pages, count) => {
     const { fetch } = pagesOf(pages);
     expect((await new ToolIndex().get('k', fetch)).size).toBe(count);
   });
 
-  test('are no more than a hundred pages of a list that never ends', async () => {
+  test('are those of a hundred pages of a list without an end', async () => {
     let n = 0;
     const map = await new ToolIndex().get('k', async () => page([`t${n}`], String(++n)));
     expect(map.size).toBe(100);

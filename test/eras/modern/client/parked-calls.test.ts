@@ -45,8 +45,8 @@ const refusalOf = (work: () => unknown): unknown => {
   }
 };
 
-describe('places', () => {
-  test('there are so many, of each principal, of those without one, and of all', () => {
+describe('the limit of parked calls', () => {
+  test('holds for each principal, for callers without a credential, and for all', () => {
     const { store, call } = setUp();
     store.admit(call('1'), ADA, 'd');
     store.admit(call('2'), ADA, 'd');
@@ -68,7 +68,7 @@ describe('places', () => {
     expect(refusalOf(() => store.admit(call('6'), ALAN, 'd'))).toBeDefined();
   });
 
-  test('those without a principal have a limit of their own', () => {
+  test('is another one for callers without a credential', () => {
     const { store, call } = setUp({ maxParked: 10 });
     for (const name of ['1', '2', '3']) store.admit(call(name), ANONYMOUS, 'd');
     expect(refusalOf(() => store.admit(call('4'), ANONYMOUS, 'd'))).toEqual([
@@ -78,7 +78,7 @@ describe('places', () => {
     store.admit(call('4'), ADA, 'd');
   });
 
-  test('a release of one principal is no room for another', () => {
+  test('is not raised for one principal by a release of another', () => {
     const { store, call } = setUp({ maxParked: 10 });
     const ada = [1, 2].map((n) => store.admit(call(`${n}`), ADA, 'd'));
     for (const n of [1, 2]) store.admit(call(`${n}`), ALAN, 'd');
@@ -88,7 +88,7 @@ describe('places', () => {
   });
 });
 
-describe('a state', () => {
+describe('a requestState', () => {
   const digest = (): string => 'd';
   const parked = (
     options?: Partial<ParkingOptions>,
@@ -97,7 +97,7 @@ describe('a state', () => {
     return { ...all, parkedCall: all.store.admit(all.call('1'), ADA, 'd') };
   };
 
-  test('finds its call, until the next round begins, or the call has left', () => {
+  test('finds its call until the next round begins or the call is released', () => {
     const { store, parkedCall } = parked();
     const first = store.startRound(parkedCall);
     expect(store.find(first, ADA, digest)).toEqual({ kind: 'parked', parkedCall });
@@ -110,7 +110,7 @@ describe('a state', () => {
     expect(store.find(second, ADA, digest)).toEqual({ kind: 'refused', reason: 'it was used already' });
   });
 
-  test('is for one principal, one request, one gateway', () => {
+  test('is valid for one principal, one request and one gateway', () => {
     const { store, parkedCall } = parked();
     const token = store.startRound(parkedCall);
     const reason = (found: { kind: string; reason?: string }): unknown => [found.kind, found.reason];
@@ -127,7 +127,7 @@ describe('a state', () => {
     expect(setUp({ route: '/other' }).store.find(token, ADA, digest)).toEqual({ kind: 'unknown' });
   });
 
-  test('costs no digest when it is of another principal, or of nobody', () => {
+  test('of another principal, or without one, is refused without computing a digest', () => {
     const { store, parkedCall } = parked();
     const costly = vi.fn(digest);
     store.find('junk', ADA, costly);
@@ -135,7 +135,7 @@ describe('a state', () => {
     expect(costly).not.toHaveBeenCalled();
   });
 
-  test('expires, with its call or without one', () => {
+  test('expires, with and without its call', () => {
     vi.useFakeTimers({ toFake: ['Date', 'performance'] });
     try {
       const { store, parkedCall, expired } = parked();
@@ -156,7 +156,7 @@ describe('a state', () => {
     }
   });
 
-  test('of a call whose client is back does not expire it', () => {
+  test('of a call with a pending request does not expire', () => {
     const { store, parkedCall, expired } = parked();
     store.startRound(parkedCall);
     parkedCall.expiresAt = Number.POSITIVE_INFINITY;
@@ -165,7 +165,7 @@ describe('a state', () => {
     expect(store.size).toBe(1);
   });
 
-  test('that only says "again" is good at any gateway with the key', () => {
+  test('that repeats its call is valid at any gateway with the key', () => {
     const token = setUp().store.sealRetry(ADA, 'd');
     const { store } = setUp();
     expect(store.find(token, ADA, digest)).toEqual({ kind: 'repeat' });
@@ -174,7 +174,7 @@ describe('a state', () => {
   });
 });
 
-test('the lot is looked after only while a call is in it', () => {
+test('the store uses the ticker only while it holds a call', () => {
   const { store, call } = setUp();
   expect(store.place).toBe(-1);
   const parkedCall = store.admit(call('1'), ADA, 'd');

@@ -19,7 +19,7 @@ const STATE: RequestState = {
 };
 const sealer = new Sealer(['a key of enough length']);
 
-test('a state opens as it was sealed, on its route alone', () => {
+test('a state opens as it was sealed, on its route only', () => {
   const token = sealState(sealer, '/mcp', STATE);
   expect(openState(sealer, '/mcp', token)).toEqual(STATE);
   for (const route of ['/', '/mcp/', '/MCP', '', 'mcp'])
@@ -27,7 +27,7 @@ test('a state opens as it was sealed, on its route alone', () => {
   expect(token).toMatch(/^[\w-]+$/);
 });
 
-test('of two states with one content none is like the other, and neither shows it', () => {
+test('two states with the same content differ, and do not show it', () => {
   const tokens = [1, 2].map(() => sealState(sealer, '/mcp', STATE));
   expect(tokens[0]).not.toBe(tokens[1]);
   for (const token of tokens) expect(Buffer.from(token, 'base64url').includes('1800000000000')).toBe(false);
@@ -42,7 +42,7 @@ test('an old key opens, an unknown one does not', () => {
   expect(openState(new Sealer([]), '/mcp', token)).toBeUndefined();
 });
 
-describe('requests are the same', () => {
+describe('the digest of a request', () => {
   const digest = (params: string | undefined, method = 'tools/call'): string => {
     if (params === undefined) return requestDigest(method, Buffer.alloc(0), undefined);
     const { bytes, node } = scanned(params);
@@ -57,7 +57,7 @@ describe('requests are the same', () => {
     ['{"name":"a"}', '{"\\u006eame":"a"}'],
     ['{}', undefined],
     ['{}', '{"_meta":{}}'],
-  ])('%s and %s', (a, b) => {
+  ])('is the same for %s and %s', (a, b) => {
     expect(digest(a)).toBe(digest(b));
   });
 
@@ -77,16 +77,16 @@ describe('requests are the same', () => {
     ['{"arguments":{"_meta":1}}', '{"arguments":{"_meta":2}}'],
     ['{"arguments":{"requestState":"a"}}', '{"arguments":{"requestState":"b"}}'],
     ['{"é":1}', '{"e\\u0301":1}'],
-  ])('no: %s and %s', (a, b) => {
+  ])('differs for %s and %s', (a, b) => {
     expect(digest(a)).not.toBe(digest(b));
   });
 
-  test('no: of another method', () => {
+  test('differs for another method', () => {
     expect(digest('{"name":"a"}')).not.toBe(digest('{"name":"a"}', 'prompts/get'));
     expect(digest('{}', 'a')).not.toBe(digest(undefined, 'b'));
   });
 
-  test.each([63, 64, 65, 500, 5_000])('%i levels deep', (levels) => {
+  test.each([63, 64, 65, 500, 5_000])('is computed for %i levels', (levels) => {
     const nested = (value: string): string => `${'{"a":'.repeat(levels)}${value}${'}'.repeat(levels)}`;
     expect(digest(nested('1'))).toBe(digest(nested('1')));
     expect(digest(nested('1'))).not.toBe(digest(nested('2')));

@@ -3,6 +3,7 @@ import {
   InvalidAnnotation,
   type ParamHeader,
   paramHeadersOf,
+  withoutAnnotations,
 } from '../../../../src/eras/modern/wire/header-annotations.js';
 import { scanned } from '../../../support/json-node.js';
 
@@ -77,5 +78,21 @@ describe('the annotations of a schema', () => {
 
   test('are none without a schema', () => {
     expect(paramHeadersOf(Buffer.alloc(0), undefined)).toEqual([]);
+  });
+});
+
+describe('a schema without its annotations', () => {
+  const stripped = (schema: string): string => {
+    const { bytes, node } = scanned(schema);
+    return withoutAnnotations(bytes, node).toBuffer().toString();
+  };
+
+  test.each([
+    ['{"type":"object"}', '{"type":"object"}'],
+    ['{"properties":{"p":{"type":"string","x-mcp-header":"P"}}}', '{"properties":{"p":{"type":"string"}}}'],
+    ['{"items":[{"x-mcp-header":"P","n":1.0}]}', '{"items":[{"n":1.0}]}'],
+    ['{"properties":{"x-mcp-header":{"x-mcp-header":"P"}}}', '{"properties":{"x-mcp-header":{}}}'],
+  ])('of %s is %s', (schema, expected) => {
+    expect(stripped(schema)).toBe(expected);
   });
 });

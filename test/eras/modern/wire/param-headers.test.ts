@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { ParamHeader } from '../../../../src/eras/modern/wire/header-annotations.js';
-import { paramHeaderValues, UnsendableArgument } from '../../../../src/eras/modern/wire/param-headers.js';
+import {
+  paramHeaderProblem,
+  paramHeaderValues,
+  UnsendableArgument,
+} from '../../../../src/eras/modern/wire/param-headers.js';
 import { scanned } from '../../../support/json-node.js';
 
 describe('the headers of a call', () => {
@@ -49,5 +53,31 @@ describe('the headers of a call', () => {
 
   test('are none for a call without arguments', () => {
     expect(paramHeaderValues(Buffer.alloc(0), undefined, HEADERS)).toEqual([]);
+  });
+});
+
+describe('headers that a client has sent', () => {
+  const problemOf = (args: string, received: readonly string[]): string | undefined => {
+    const { bytes, node } = scanned(args);
+    return paramHeaderProblem(bytes, node, [{ header: 'mcp-param-p', path: ['a', 'p'] }], received);
+  };
+
+  test.each([
+    ['{}', []],
+    ['{"a":{"p":null}}', []],
+    ['{"a":{"p":"é"}}', ['mcp-param-p', '=?base64?w6k=?=']],
+    ['{"a":{"p":1.0}}', ['mcp-param-p', '1']],
+    ['{"a":{"p":true}}', ['mcp-param-q', 'x', 'mcp-param-p', 'true']],
+  ])('for %s may be %j', (args, received) => {
+    expect(problemOf(args, received)).toBeUndefined();
+  });
+
+  test.each([
+    ['{}', ['mcp-param-p', 'x'], 'mcp-param-p is sent, but the argument a.p has no value for it'],
+    ['{"a":{"p":"x"}}', [], 'mcp-param-p is missing, but the argument a.p has a value'],
+    ['{"a":{"p":"x"}}', ['mcp-param-p', 'y'], 'mcp-param-p is not the argument a.p'],
+    ['{"a":{"p":1}}', ['mcp-param-p', ' '], 'mcp-param-p is not the argument a.p'],
+  ])('for %s cannot be %j', (args, received, problem) => {
+    expect(problemOf(args, received)).toBe(problem);
   });
 });
