@@ -1,25 +1,25 @@
-/** What a server was found to be. Text in it comes from the server and is not to be trusted. */
+/** The result of a probe. Its text is from the server and must not be trusted. */
 export interface ProbeReport {
-  /** What was probed: a URL, or a command with its arguments. */
+  /** The server that was probed: a URL, or a command with its arguments. */
   readonly url?: string;
   readonly command?: readonly string[];
-  /** `unknown` if the server could not be reached or did not answer as an MCP server of any era. */
+  /** `unknown` if the server could not be reached or did not respond as an MCP server. */
   readonly era: 'legacy' | 'modern' | 'both' | 'unknown';
-  /** Those that the server was seen to speak, newest first. */
+  /** The revisions that the server used, newest first. */
   readonly revisions: readonly string[];
   readonly serverInfo?: { readonly name: string; readonly version: string };
-  /** How it was reached; undefined where it was not. */
+  /** The transport that worked; undefined if none did. */
   readonly transport?: 'streamable-http' | 'http-sse' | 'stdio';
-  /** As the server declares them. */
+  /** The capabilities that the server declares. */
   readonly capabilities?: Readonly<Record<string, unknown>>;
   /** One sentence, such as `gives session ids`. */
   readonly sessions?: string;
-  /** What was asked and answered, in order, and what it proves; one sentence each. */
+  /** One sentence for each request of the probe, with its response and the conclusion. */
   readonly reasons: readonly string[];
 }
 
 export interface ProbeServerOptions {
-  /** For each request of the probe. */
+  /** Time limit of each request of the probe, in milliseconds. */
   readonly timeoutMs: number;
   readonly headers?: Readonly<Record<string, string>>;
 }

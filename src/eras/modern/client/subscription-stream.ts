@@ -73,7 +73,7 @@ export class SubscriptionStream implements Subscriber {
   }
 }
 
-/** The result that ends a subscription (basic/patterns/subscriptions, "Graceful Closure"). */
+/** The result that ends a subscription (basic/patterns/subscriptions). */
 export function listenEnd(id: RequestId): Rope {
   return resultRope(
     id,
