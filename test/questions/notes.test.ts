@@ -4,7 +4,10 @@ import { startLegacyBackend } from '../support/misbehave.js';
 import { type Loose, until } from '../support/net.js';
 import { asking, startV1, startV2 } from '../support/peers/index.js';
 import { legacy, modern, openModern, type RawStream } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { ALL_CAPABILITIES, answerAll, type Rig, rawRounds, responsesTo, startRig, textOf } from './rig.js';
+
+useVirtualTime();
 
 const { form, sample } = asking;
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';

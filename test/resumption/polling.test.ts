@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { startCell } from '../support/cells.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { type LegacySession, legacy, modern, type RawStream } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   begin,
   lastIdOf,
@@ -13,6 +14,8 @@ import {
   said,
   startResumption,
 } from './rig.js';
+
+useVirtualTime();
 
 const HELD = { timeouts: { stream: '100ms' } };
 const capabilities = { elicitation: {} };

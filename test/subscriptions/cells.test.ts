@@ -3,7 +3,10 @@ import { type Rig, startRig } from '../questions/rig.js';
 import { CLIENT_KINDS, type TestClient } from '../support/clients.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { fixture, startV1, startV2 } from '../support/peers/index.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { ALL_LISTS, PROMPTS_CHANGED, RESOURCES_CHANGED, TOOLS_CHANGED, UPDATED } from './rig.js';
+
+useVirtualTime();
 
 const URI = fixture.CONFIG_URI;
 

@@ -8,7 +8,7 @@ import {
   Client as ClientV1,
 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import * as schemas from '@modelcontextprotocol/sdk/types.js';
 import type { Loose } from './net.js';
 
 /** The client lines and modes that the gateway has to please. */
@@ -112,7 +112,7 @@ export async function connectV1(url: string, options: ConnectOptions = {}): Prom
   const transport = new TransportV1(new URL(url), requestInit(options));
   const client = wrap('v1', sdk, transport);
   for (const [method, answer] of Object.entries(options.handlers ?? {})) {
-    const { [schemaName(method)]: schema } = (await import('@modelcontextprotocol/sdk/types.js')) as Loose;
+    const { [schemaName(method)]: schema } = schemas as Loose;
     sdk.setRequestHandler(schema, ((request: Loose) => answer(request.params)) as Loose);
   }
   await sdk.connect(transport as Loose);
@@ -120,7 +120,7 @@ export async function connectV1(url: string, options: ConnectOptions = {}): Prom
     ...client,
     era: 'legacy',
     callTool: (name, args = {}, call = {}) =>
-      sdk.callTool({ name, arguments: args }, CallToolResultSchema, call as Loose),
+      sdk.callTool({ name, arguments: args }, schemas.CallToolResultSchema, call as Loose),
   };
 }
 

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { request } from 'undici';
-import { afterEach, beforeEach, vi } from 'vitest';
+import { afterAll, beforeAll, vi } from 'vitest';
 
 const { nodeTiming } = performance;
 const later = setTimeout;
@@ -37,28 +37,24 @@ async function run(stopped: () => boolean): Promise<void> {
  * For the tests of a file whose gateway, backends and clients are all in this process: time passes only while nothing else is to be
  * done, and then at once, to the next timer. Nothing is late on a busy machine, and no test waits.
  *
- * Timers of node's own (idle sockets, child processes) keep to real time.
+ * What node times by itself (idle sockets, `AbortSignal.timeout`) keeps to real time, and so does undici. Not for files with child
+ * processes, compression or file access: their work is not seen as such.
  */
 export function useVirtualTime(): void {
-  let stop: () => void = () => {};
-  beforeEach(async () => {
+  let over = false;
+  beforeAll(async () => {
     await primed;
     vi.useFakeTimers({
       toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'],
     });
-    let over = false;
-    const running = run(() => over);
-    stop = () => {
-      over = true;
-    };
-    running.catch((error) => {
+    run(() => over).catch((error) => {
       process.nextTick(() => {
         throw error;
       });
     });
   });
-  afterEach(() => {
-    stop();
+  afterAll(() => {
+    over = true;
     vi.useRealTimers();
   });
 }

@@ -17,7 +17,8 @@ export interface WireRequest {
  */
 export async function startWireBackend(respond: (request: WireRequest) => void | Promise<void>) {
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  // Small pieces are sent at once, not held back until those before them are acknowledged.
+  const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket)).on('error', () => {});
     let pending = Buffer.alloc(0);

@@ -1,10 +1,14 @@
+import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { sleep } from '../../support/net.js';
 import { type LegacySession, legacy, MODERN, modern, type RawResponse } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
 import { startWireBackend } from '../../support/wire-backend.js';
+
+useVirtualTime();
 
 const JSON_HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
 const NEVER_FINE = /connection .*lost|cannot use|timed out|ended without/i;
@@ -213,7 +217,6 @@ test('a large body reaches the backend whole, with its length, whatever client s
 });
 
 test('a backend that answers before it has read the request, and hangs up, is understood', async () => {
-  const { createServer } = await import('node:http');
   const server = createServer((request, response) => {
     const length = Number(request.headers['content-length'] ?? 0);
     if (length < 100_000) {

@@ -9,6 +9,9 @@ import {
 } from '../../support/misbehave.js';
 import { type Loose, sleep } from '../../support/net.js';
 import { legacy, modern, type RawResponse } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {

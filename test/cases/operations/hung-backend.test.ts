@@ -4,6 +4,9 @@ import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { type StepHandler, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { until } from '../../support/net.js';
 import { legacy, modern, send } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const opened: { close(): Promise<void> }[] = [];
 afterAll(async () => {

@@ -5,6 +5,9 @@ import { type ScriptedBackend, type StepHandler, startLegacyBackend } from '../.
 import { type Loose, sleep, until } from '../../support/net.js';
 import { startV1 } from '../../support/peers/index.js';
 import { legacy, modern, openModern } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const keep = keeper();
 
@@ -119,16 +122,11 @@ describe('with a session for each call', () => {
   test('a call that fails, or is broken off, leaves no session behind', async () => {
     const { backend, waiting } = await slow();
     const gateway = await gatewayTo(backend.url, { isolation: 'call' });
-    const stream = openModern(
-      gateway.url(),
-      'tools/call',
-      { name: 'echo', arguments: { n: '1' } },
-      {
-        signal: AbortSignal.timeout(150),
-      },
-    );
+    const leaving = new AbortController();
+    const params = { name: 'echo', arguments: { n: '1' } };
+    const stream = openModern(gateway.url(), 'tools/call', params, { signal: leaving.signal });
+    await until(() => waiting.length === 1, 'the call').then(() => leaving.abort());
     await expect(stream).rejects.toThrow();
-    expect(waiting).toHaveLength(1);
     await until(() => backend.sessions.size === 0, 'the end of the session');
     backend.on('tools/call', ({ destroy }) => void destroy() as undefined);
     expect((await callAs(gateway, 'u', '2')).status).toBe(502);
@@ -276,9 +274,10 @@ test('at the limit an idle session of another principal makes way, the one unuse
       .received('tools/call')
       .filter(({ headers }) => headers.authorization === `Bearer ${user}`)
       .at(-1)?.headers['mcp-session-id'];
-  await use('anna');
-  await use('bert');
-  await use('anna');
+  for (const user of ['anna', 'bert', 'anna']) {
+    await use(user);
+    await sleep(1);
+  }
   const [anna, bert] = [sessionOf('anna'), sessionOf('bert')];
   await use('carl');
   const end = await until(

@@ -6,6 +6,9 @@ import { type BackendExchange, type ScriptedBackend, startLegacyBackend } from '
 import { type Loose, until } from '../../support/net.js';
 import { startV1 } from '../../support/peers/index.js';
 import { legacy, modern, type RawResponse } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const keep = keeper();
 

@@ -4,11 +4,19 @@ import { describe, expect, test } from 'vitest';
 import { connect } from '../../support/clients.js';
 import { startGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
-import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
+import {
+  type ScriptedBackend,
+  startBackend,
+  startLegacyBackend,
+  startModernBackend,
+} from '../../support/misbehave.js';
 import { type Loose, sleep, until } from '../../support/net.js';
 import { startV1, startV2 } from '../../support/peers/index.js';
 import { type LegacySession, legacy, modern, open as openStream, send } from '../../support/raw.js';
 import { startTurntable } from '../../support/turntable.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const keep = keeper();
 
@@ -201,7 +209,6 @@ async function stickyPair(cookie = (name: string) => `lb=${name}; Path=/; HttpOn
   };
   let turn = 0;
   const cookies: (string | undefined)[] = [];
-  const { startBackend } = await import('../../support/misbehave.js');
   const balancer = await keep(
     startBackend(async ({ method, headers, body, json, sendText }) => {
       cookies.push(headers.cookie);

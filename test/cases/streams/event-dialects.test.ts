@@ -8,6 +8,9 @@ import {
 } from '../../support/misbehave.js';
 import { type Loose, sleep, until } from '../../support/net.js';
 import { type LegacySession, legacy, modern, openModern, type RawStream } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 /** Writes one message as an event. */
 type Dialect = (json: string) => string;
