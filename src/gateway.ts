@@ -6,7 +6,7 @@ import { Sealer } from './exchange/seal.js';
 import { Ticker } from './exchange/ticker.js';
 import type { Endpoint } from './http/endpoint.js';
 import { RequestGuard } from './http/origins.js';
-import { RequestPipeline } from './http/pipeline.js';
+import { RequestPipeline, type Stage } from './http/pipeline.js';
 import { RequestIds } from './http/request-id.js';
 import { HttpServer } from './http/server.js';
 import { TrustedProxies } from './http/trusted-proxies.js';
@@ -20,6 +20,11 @@ import { ProcessLimit } from './upstream/stdio/process-limit.js';
 export interface Gateway {
   /** Begins to serve; resolves with the URL that it listens on. */
   listen(): Promise<string>;
+  /**
+   * Attaches a stage to the pipeline of requests.
+   * @returns detaches it
+   */
+  attach(stage: Stage): () => void;
   /** Finishes what is in flight within a few seconds, ends streams and backend sessions, and stops. */
   close(): Promise<void>;
 }
@@ -37,7 +42,9 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
   const endpoints = config.routes.map((route, index) =>
     endpointOf(route, routes[index] as BuiltRoute, config.publicUrl),
   );
-  const server = openServer(config, endpoints, shared);
+  const guard = guardOf(config);
+  const pipeline = openPipeline(guard, shared);
+  const server = openServer(config, endpoints, { ...shared, guard, pipeline });
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
@@ -57,6 +64,7 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
       const address = server.fastify.server.address() as AddressInfo;
       return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
     },
+    attach: (stage) => pipeline.attach(stage),
     close() {
       closing ??= close();
       return closing;
@@ -93,31 +101,41 @@ function endpointOf(
   };
 }
 
-function openServer(config: Config, endpoints: readonly Endpoint[], shared: SharedParts): HttpServer {
-  const { listen, publicUrl, limits, keepAliveMs } = config;
-  const { ticker, log, onFault } = shared;
-  const pipeline = new RequestPipeline({
-    onFault: (error, { id }) => onFault(error, id),
-    onRefused: ({ message }, { id, path }) =>
-      log.warn({ requestId: id, path, reason: message }, 'request refused'),
-  });
-  const guard = new RequestGuard({
+function guardOf({ listen, publicUrl }: Config): RequestGuard {
+  return new RequestGuard({
     host: listen.host,
     publicUrl,
     allowedHosts: listen.allowedHosts,
     allowedOrigins: listen.allowedOrigins,
   });
+}
+
+/** The stages of every request, in the order in which they see it. */
+function openPipeline(guard: RequestGuard, { log, onFault }: SharedParts): RequestPipeline {
+  const pipeline = new RequestPipeline({
+    onFault: (error, { id }) => onFault(error, id),
+    onRefused: ({ message }, { id, path }) =>
+      log.warn({ requestId: id, path, reason: message }, 'request refused'),
+  });
   pipeline.attach(guard);
   if (log.isLevelEnabled('debug')) pipeline.attach(new RequestLog(log));
+  return pipeline;
+}
+
+function openServer(
+  { listen, publicUrl, limits, keepAliveMs }: Config,
+  endpoints: readonly Endpoint[],
+  parts: SharedParts & { readonly guard: RequestGuard; readonly pipeline: RequestPipeline },
+): HttpServer {
   return new HttpServer({
     endpoints,
-    pipeline,
+    pipeline: parts.pipeline,
+    guard: parts.guard,
     requestIds: new RequestIds(new TrustedProxies(listen.trustedProxies)),
     publicPath: publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, ''),
-    guard,
-    ticker,
+    ticker: parts.ticker,
     bodyBytes: limits.bodyBytes,
     keepAliveMs,
-    onFault,
+    onFault: parts.onFault,
   });
 }

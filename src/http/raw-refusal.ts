@@ -36,7 +36,11 @@ export class RawRefusals {
     const status = STATUS[error.code ?? ''] ?? 400;
     const message = `${STATUS_CODES[status]}: ${error.message}`;
     if (unfinished === undefined) this.#refuse(socket, { status, message });
-    else write(socket, unfinished.request.id, { status, message });
+    else {
+      // For those that observe the response, which is not written by node's means.
+      unfinished.res.statusCode = status;
+      write(socket, unfinished.request.id, { status, message });
+    }
   }
 
   onConnect(req: IncomingMessage, socket: Socket): void {

@@ -42,7 +42,12 @@ function handlersAdded(event: string): number {
 
 async function serve(gateway: Partial<Gateway>) {
   const close = vi.fn(gateway.close ?? (async () => {}));
-  const createGateway = vi.fn(() => ({ listen: async () => 'http://127.0.0.1:8080', ...gateway, close }));
+  const createGateway = vi.fn(() => ({
+    listen: async () => 'http://127.0.0.1:8080',
+    attach: () => () => {},
+    ...gateway,
+    close,
+  }));
   const { context, printed } = testContext({ createGateway });
   const code = await runCommandLine(['--config', example('minimal.yaml')], context);
   return { code, close, createGateway, printed };

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { parseConfig } from '../../src/config/index.js';
 import { createGateway, type Gateway } from '../../src/gateway.js';
+import type { Stage } from '../../src/http/pipeline.js';
 import type { Loose } from './net.js';
 
 /** A route in the words of the YAML file, or just the backend's URL. */
@@ -16,6 +17,8 @@ export interface TestGateway {
   /** Ends this gateway and starts another one on the same port with the same configuration. */
   restart(): Promise<void>;
   stop(): Promise<void>;
+  /** Attaches a stage to the pipeline of the running gateway. */
+  attach(stage: Stage): () => void;
   start(): Promise<void>;
   close(): Promise<void>;
 }
@@ -77,6 +80,7 @@ export async function startGateway(
       await gateway.stop();
       await gateway.start();
     },
+    attach: (stage) => (running as Gateway).attach(stage),
     close: () => gateway.stop(),
   };
   await gateway.start();
