@@ -210,7 +210,8 @@ export class Hub {
 
   #close(entry: Entry): void {
     if (!this.#entries.delete(entry) || this.#closed) return;
-    if (this.#entries.size === 0) this.#lingering = setTimeout(() => this.#endIfIdle(), LINGER_MS).unref();
+    if (this.#entries.size === 0)
+      this.#lingering = setTimeout(() => void this.#endIfIdle(), LINGER_MS).unref();
     else if (!this.#down) this.#settle().catch(this.#ignoreFailure);
   }
 
@@ -268,7 +269,10 @@ export class Hub {
   #tryLater(): void {
     clearTimeout(this.#retry);
     if (this.#closed) return;
-    this.#retry = setTimeout(() => this.#settle().catch(this.#ignoreFailure), this.#backoff.next()).unref();
+    this.#retry = setTimeout(
+      () => void this.#settle().catch(this.#ignoreFailure),
+      this.#backoff.next(),
+    ).unref();
   }
 
   #comeUp(): void {
