@@ -13,6 +13,7 @@ import { TrustedProxies } from './http/trusted-proxies.js';
 import { type BuiltRoute, buildRoute } from './routes/build-route.js';
 import { openMetadata } from './routes/resource-metadata.js';
 import type { SharedParts } from './routes/side-options.js';
+import type { TransportTimings } from './routes/transport.js';
 import { shutDown } from './shutdown.js';
 import { RequestLog } from './telemetry/request-log.js';
 import { ProcessLimit } from './upstream/stdio/process-limit.js';
@@ -33,6 +34,8 @@ export interface GatewayOptions {
   readonly log?: Logger;
   /** For the line of each exchange; `log` where it is left out. */
   readonly exchanges?: Logger;
+  /** Time limits that the configuration does not set; default those of each transport. */
+  readonly timings?: TransportTimings;
 }
 
 /** Puts the gateway together from a configuration. */
@@ -84,6 +87,7 @@ function sharedParts(config: Config, options: GatewayOptions): SharedParts {
     processes: new ProcessLimit(processes),
     replay: replayBytes === 0 ? undefined : new ReplayBudget({ maxBytes: replayBytes, ticker }),
     onFault: (error, requestId) => log.error({ requestId, err: error }, 'fault of the gateway'),
+    timings: options.timings ?? {},
   };
 }
 

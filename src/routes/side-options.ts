@@ -7,7 +7,7 @@ import type { Ticker } from '../exchange/ticker.js';
 import type { ProcessLimit } from '../upstream/stdio/process-limit.js';
 import { OWN_INFO } from '../version.js';
 import { backendName } from './backend-name.js';
-import type { TransportOptions } from './transport.js';
+import type { TransportOptions, TransportTimings } from './transport.js';
 
 /** The parts of a route's configuration that each side of it needs, as plain options. */
 
@@ -22,12 +22,13 @@ export interface SharedParts {
   /** Keeps events for clients whose connection breaks; undefined to keep none. */
   readonly replay: ReplayBudget | undefined;
   readonly onFault: (error: unknown, requestId?: string) => void;
+  readonly timings: TransportTimings;
 }
 
 export function transportOptions(
   { path, backend, timeouts, sessions }: RouteConfig,
   { resultBytes }: LimitsConfig,
-  { log, ticker, processes }: SharedParts,
+  { log, ticker, processes, timings }: SharedParts,
 ): TransportOptions {
   const context = { route: path, backend: backendName(backend) };
   const { connectMs, idleMs, totalMs } = timeouts;
@@ -45,6 +46,7 @@ export function transportOptions(
     processIdleMs: sessions.idleMs,
     processLog: log.child(context),
     handshake: (revision) => (ERAS.at(-1) as Era).firstRequest(OWN_INFO, revision).params,
+    timings,
   };
 }
 

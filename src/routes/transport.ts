@@ -3,13 +3,21 @@ import type { Ticker } from '../exchange/ticker.js';
 import type { Revision } from '../exchange/types.js';
 import { AutoTransport } from '../upstream/http-sse/auto-transport.js';
 import type { UrlTransport } from '../upstream/http-sse/session-opening.js';
+import type { HttpSseTimings } from '../upstream/http-sse/timings.js';
 import { HttpSseTransport } from '../upstream/http-sse/transport.js';
 import type { ProcessLog } from '../upstream/stdio/child-log.js';
 import type { ProcessLimit } from '../upstream/stdio/process-limit.js';
+import type { StdioTimings } from '../upstream/stdio/timings.js';
 import { StdioTransport } from '../upstream/stdio/transport.js';
 import { StreamableHttpTransport } from '../upstream/streamable-http.js';
 import type { Transport } from '../upstream/transport.js';
 import { urlOf } from './backend-name.js';
+
+/** Time limits of transports that the configuration does not set. */
+export interface TransportTimings {
+  readonly stdio?: Partial<StdioTimings>;
+  readonly httpSse?: Partial<HttpSseTimings>;
+}
 
 export interface TransportOptions {
   /** Longest time for making a connection, in milliseconds. */
@@ -35,6 +43,7 @@ export interface TransportOptions {
    * @param revision to offer; undefined for the newest
    */
   readonly handshake: (revision: Revision | undefined) => string;
+  readonly timings: TransportTimings;
 }
 
 /** Opens the transport that the configuration of a backend names. */
@@ -52,6 +61,7 @@ export function openTransport(backend: BackendConfig, limits: TransportOptions):
       totalMs: limits.totalMs,
       log: limits.processLog,
       onDeviation: limits.onDeviation,
+      timings: limits.timings.stdio,
     });
   }
   const options = {
@@ -64,7 +74,7 @@ export function openTransport(backend: BackendConfig, limits: TransportOptions):
   if (transport === 'streamable-http') return new StreamableHttpTransport(options);
   // Ends before the handshake does, which could not say what was missing; earlier where another transport is tried next.
   const endpointMs = limits.connectMs * (transport === 'auto' ? 0.5 : 0.9);
-  const sse = new HttpSseTransport({ ...options, messagesUrl, endpointMs });
+  const sse = new HttpSseTransport({ ...options, messagesUrl, endpointMs, timings: limits.timings.httpSse });
   return transport === 'auto'
     ? new AutoTransport(new StreamableHttpTransport(options), sse, limits.onTransport)
     : sse;

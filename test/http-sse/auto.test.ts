@@ -5,7 +5,10 @@ import { startLegacyBackend } from '../support/misbehave.js';
 import { type Loose, listen } from '../support/net.js';
 import { type Peer, startV1 } from '../support/peers/index.js';
 import { legacy, modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { SAID, type SseBackend, type SseScript, startSseBackend, TOOLS } from './scripted.js';
+
+useVirtualTime();
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {

@@ -10,6 +10,9 @@ import {
 import { CLIENT_KINDS, type ClientKind, type TestClient } from '../support/clients.js';
 import { type Loose, until } from '../support/net.js';
 import { asking, fixture, startV1 } from '../support/peers/index.js';
+import { useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 /** One client of each era. */
 const TWO: readonly ClientKind[] = ['v1', 'v2 pin'];

@@ -5,6 +5,9 @@ import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../support/misbehave.js';
 import { type Loose, until } from '../support/net.js';
 import { CLIENT_INFO, open, type RawResponse, type RawStream, send } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {

@@ -11,6 +11,9 @@ import { PROMPTS_CHANGED, TOOLS_CHANGED, UPDATED } from '../subscriptions/rig.js
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, until } from '../support/net.js';
 import { asking, fixture, type Peer, startV1, startV2 } from '../support/peers/index.js';
+import { useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 const URI = fixture.CONFIG_URI;
 

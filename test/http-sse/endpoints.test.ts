@@ -3,7 +3,10 @@ import { probeServer } from '../../src/routes/probe.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, until } from '../support/net.js';
 import { modern } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { SAID, type SseBackend, type SseScript, startSseBackend, TOOLS } from './scripted.js';
+
+useVirtualTime();
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, until } from '../support/net.js';
 import { legacy, modern, modernRequest } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import {
   type Posted,
   SAID,
@@ -13,6 +14,8 @@ import {
   startSseBackend,
   TOOLS,
 } from './scripted.js';
+
+useVirtualTime();
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {

@@ -46,7 +46,7 @@ test('a server that says nothing to it is a legacy one as soon as it has said so
 test('a server that is stopped by it is a legacy one after the time that a start may take', async () => {
   const rig = await startRig({
     server: { deafOn: DISCOVER },
-    route: { timeouts: { probe: '100ms', start: '1500ms' } },
+    route: { timeouts: { probe: '100ms', start: '800ms' } },
   });
   expect(await era(rig)).toMatchObject({ era: 'legacy', reason: 'no answer to server/discover' });
   expect(Number(await pid(rig.url))).toBeGreaterThan(0);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import type { StdioTimings } from '../../src/upstream/stdio/timings.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import type { Loose } from '../support/net.js';
 
@@ -43,15 +44,27 @@ export interface RigOptions {
   route?: Loose;
   /** Top-level keys of the file. */
   file?: Loose;
+  /** Instead of {@link SHORT}. */
+  timings?: Partial<StdioTimings>;
 }
 
+/** Real processes keep to real time, so that limits which tests wait for are short. */
+const SHORT: Partial<StdioTimings> = { inputEndMs: 200, terminateMs: 200, lastOutputMs: 100, pingMs: 300 };
+
 /** A gateway in front of `server.mjs`, until the test ends. */
-export async function startRig({ server = {}, backend, route, file }: RigOptions = {}): Promise<Rig> {
+export async function startRig({
+  server = {},
+  backend,
+  route,
+  file,
+  timings,
+}: RigOptions = {}): Promise<Rig> {
   const scratch = mkdtempSync(join(tmpdir(), 'eragate-stdio-'));
   const journal = join(scratch, 'journal');
   const gateway = await startGateway(
     { '/mcp': { backend: commandOf(JSON.stringify({ ...server, journal }), backend), ...route } },
     file,
+    { timings: { stdio: { ...SHORT, ...timings } } },
   );
   onTestFinished(async () => {
     await gateway.close();

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { parseConfig } from '../../src/config/index.js';
-import { createGateway, type Gateway } from '../../src/gateway.js';
+import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway.js';
 import type { Stage } from '../../src/http/pipeline.js';
 import type { Loose } from './net.js';
 
@@ -51,6 +51,7 @@ export function configText(
 export async function startGateway(
   routes: string | Record<string, RouteOptions> | readonly Record<string, Loose>[],
   overrides: Record<string, Loose> = {},
+  options: Pick<GatewayOptions, 'timings'> = {},
 ): Promise<TestGateway> {
   const text = typeof routes === 'string' ? routes : configText(routes, overrides);
   const parsed = parseConfig(text, 'test.yaml', {});
@@ -67,7 +68,7 @@ export async function startGateway(
     async start() {
       if (running) return;
       const config = { ...parsed, listen: { ...parsed.listen, port } };
-      const fresh = createGateway(config, { log });
+      const fresh = createGateway(config, { ...options, log });
       running = fresh;
       port = Number(new URL(await fresh.listen()).port);
     },

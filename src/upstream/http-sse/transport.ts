@@ -26,7 +26,7 @@ export interface HttpSseOptions extends HttpLimits {
   /** See {@link Transport.reportDeviation}. */
   readonly onDeviation?: (what: string) => void;
   /** Default {@link HTTP_SSE_TIMINGS}. */
-  readonly timings?: Partial<HttpSseTimings>;
+  readonly timings?: Partial<HttpSseTimings> | undefined;
 }
 
 /** An `initialize` that opens a session. */
