@@ -22,7 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'eras/era.ts': ['jsonrpc', 'exchange', 'downstream', 'upstream'],
   'eras/legacy/wire': ['jsonrpc', 'exchange'],
   'eras/legacy/client': ['jsonrpc', 'exchange', 'downstream', 'eras/era.ts', 'eras/legacy/wire'],
-  'eras/legacy/backend': ['jsonrpc', 'exchange', 'upstream', 'eras/era.ts', 'eras/legacy/wire'],
+  'eras/legacy/backend': ['jsonrpc', 'exchange', 'body', 'upstream', 'eras/era.ts', 'eras/legacy/wire'],
   'eras/legacy/index.ts': ['eras/era.ts', 'eras/legacy/wire', 'eras/legacy/client', 'eras/legacy/backend'],
   'eras/modern/wire': ['jsonrpc', 'exchange'],
   'eras/modern/client': ['jsonrpc', 'exchange', 'downstream', 'eras/era.ts', 'eras/modern/wire'],

@@ -96,6 +96,8 @@ export class RequestPipeline {
   readonly #options: PipelineOptions;
   /** Replaced rather than changed, since requests hold on to it. */
   #stages: readonly Stage[] = NO_STAGES;
+  /** Whether a stage observes responses: the listener for that costs each request. */
+  #observesResponses = false;
   /** The last request on each connection, to tell whose bytes a broken message is part of. */
   readonly #last = new WeakMap<Socket, OpenRequest>();
 
@@ -108,20 +110,17 @@ export class RequestPipeline {
    * @returns detaches it
    */
   attach(stage: Stage): () => void {
-    this.#stages = [...this.#stages, stage];
-    return () => {
-      this.#stages = this.#stages.filter((other) => other !== stage);
-    };
+    this.#setStages([...this.#stages, stage]);
+    return () => this.#setStages(this.#stages.filter((other) => other !== stage));
   }
 
   /** A request has begun. */
   begin(id: string, message: IncomingMessage, res: ServerResponse): ParsedRequest {
     const request = new HttpRequest(id, message.socket, message, this.#stages) as ParsedRequest;
     this.#last.set(message.socket, { request, res });
-    if (request.stages.length > 0) {
-      this.#observe(request, (stage) => stage.onRequest?.(request));
+    this.#observe(request, (stage) => stage.onRequest?.(request));
+    if (this.#observesResponses)
       res.on('close', () => this.end(request, { status: res.statusCode, complete: res.writableFinished }));
-    }
     return request;
   }
 
@@ -148,6 +147,11 @@ export class RequestPipeline {
 
   admitMessage(request: ParsedRequest, message: Frame | Batch): Verdict {
     return this.#decide(request, 0, (stage) => stage.admitMessage?.(request, message));
+  }
+
+  #setStages(stages: readonly Stage[]): void {
+    this.#stages = stages;
+    this.#observesResponses = stages.some(({ onResponse }) => onResponse !== undefined);
   }
 
   /** Asks the stages in turn, from one on; waits only for those that decide later. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isMessageType } from '../body/media-type.js';
 import type { HttpCall } from '../downstream/http-call.js';
 import { CODE } from '../exchange/errors.js';
 import {
@@ -11,7 +12,6 @@ import {
   toValidUtf8,
 } from '../jsonrpc/index.js';
 import { type BodyReceiver, type BodyRefused, readBody, refuseBody } from './body.js';
-import { isJson } from './media-type.js';
 import type { ParsedRequest, Refusal, RequestPipeline } from './pipeline.js';
 
 /** Handles the message of a POST. */
@@ -43,7 +43,7 @@ export class Post implements BodyReceiver {
 
   start(): void {
     const type = this.#message.headers['content-type'];
-    if (type === undefined || isJson(type)) readBody(this.#message, this.#options.bodyBytes, this);
+    if (type === undefined || isMessageType(type)) readBody(this.#message, this.#options.bodyBytes, this);
     else this.#refuseBody(415, 'Unsupported Media Type: Content-Type must be application/json');
   }
 

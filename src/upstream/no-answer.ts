@@ -1,5 +1,6 @@
+import { isEventStream } from '../body/media-type.js';
 import { badGateway, unavailable, unreachable } from '../exchange/errors.js';
-import { isEventStream, type ResponseHeaders } from './response-headers.js';
+import type { ResponseHeaders } from './response-headers.js';
 import type { RpcReply } from './rpc-call.js';
 
 /** The error for a request that got no JSON-RPC response. */
@@ -26,7 +27,7 @@ const UNAVAILABLE = 503;
 /** A stream may have been cut off; any other body came whole and was no response. */
 function unanswered(backend: string, status: number, headers: ResponseHeaders): string {
   const type = headers['content-type'] ?? 'no Content-Type';
-  return isEventStream(headers)
+  return isEventStream(headers['content-type'])
     ? `connection to ${backend} lost: its answer ended without a response`
     : `cannot use the answer of ${backend}: HTTP ${status} with ${type} holds no JSON-RPC response`;
 }

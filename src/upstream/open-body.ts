@@ -1,7 +1,8 @@
+import { isEventStream, isJson } from '../body/media-type.js';
 import type { BodyOwner, BodyReader } from './body-reader.js';
 import { DecodingReader } from './decoding-reader.js';
 import { EventReader, JsonReader, TextReader } from './plain-readers.js';
-import { isEventStream, isJson, type ResponseHeaders } from './response-headers.js';
+import type { ResponseHeaders } from './response-headers.js';
 
 /**
  * Opens the reader that fits a response.
@@ -21,11 +22,11 @@ const NO_CODING = /^(identity|none|utf-?8|binary|[78]bit|chunked)?$/;
 function plainReader(status: number, headers: ResponseHeaders, { limit, sink }: BodyOwner): BodyReader {
   // 202 and 204 have no body; the Python SDK labels its empty 202 as JSON.
   if (status !== 202 && status !== 204) {
-    if (isJson(headers)) {
+    if (isJson(headers['content-type'])) {
       const announced = headers['content-encoding'] === undefined ? headers['content-length'] : undefined;
       return new JsonReader(limit, typeof announced === 'string' ? announced : undefined, sink);
     }
-    if (isEventStream(headers)) return new EventReader(limit, sink);
+    if (isEventStream(headers['content-type'])) return new EventReader(limit, sink);
   }
   return new TextReader();
 }

@@ -1,10 +1,11 @@
+import { isEventStream } from '../../body/media-type.js';
 import type { Frame } from '../../jsonrpc/index.js';
 import type { Backpressure } from '../backpressure.js';
 import { TransportError } from '../errors.js';
 import { HttpUpstreamRequest } from '../http-request.js';
 import type { HttpTarget } from '../http-target.js';
 import { readFrames } from '../read-frames.js';
-import { isEventStream, type ResponseHeaders } from '../response-headers.js';
+import type { ResponseHeaders } from '../response-headers.js';
 import type { ResponseSink } from '../transport.js';
 
 /** Why there is no event stream, or no longer one. */
@@ -87,7 +88,7 @@ export class EventStream implements ResponseSink {
 
   onHead(status: number, headers: ResponseHeaders): void {
     this.#listener.onCookies(headers);
-    if (status === 200 && isEventStream(headers)) return;
+    if (status === 200 && isEventStream(headers['content-type'])) return;
     this.#otherResponse = { status, headers, text: '' };
     // The text of a refusal is read; any other body may have no end.
     if (status >= 400) return;

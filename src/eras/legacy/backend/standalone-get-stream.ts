@@ -1,3 +1,4 @@
+import { isEventStream } from '../../../body/media-type.js';
 import { Backoff, RECONNECT } from '../../../exchange/backoff.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
 import {
@@ -127,7 +128,7 @@ export class StandaloneGetStream implements ResponseSink {
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
-    const isStream = /^\s*text\/event-stream\b/i.test(String(headers['content-type'] ?? ''));
+    const isStream = isEventStream(headers['content-type']);
     // Some servers have a page for whoever comes with a GET.
     this.#status = status === 200 && !isStream ? NO_STREAM : status;
     if (performance.now() - this.#askedAt < FIRST_ANSWER_MS) this.#session.backend.delaysGetStream = false;
