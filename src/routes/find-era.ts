@@ -49,7 +49,7 @@ async function answersOnly(
   const body = requestRope(0, method, new Rope().push(params));
   rpc.post({ transport, headers: [], body, repeatable: false });
   const reply = await rpc.reply;
-  if (reply.kind !== 'answer') return new Promise(() => {});
+  if (reply.kind !== 'response') return new Promise(() => {});
   await pause(GRACE_MS);
   const reason = `no answer to ${era.firstRequest(ownInfo).method}`;
   return { finding: { kind: 'not-spoken', reason }, server: undefined };

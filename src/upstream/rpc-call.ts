@@ -19,14 +19,14 @@ import type { ResponseSink, Transport, UpstreamRequest } from './transport.js';
 /** The outcome of one JSON-RPC request over HTTP. */
 export type RpcReply =
   | {
-      readonly kind: 'answer';
+      readonly kind: 'response';
       readonly status: number;
       readonly headers: ResponseHeaders;
       readonly frame: ResultFrame | ErrorFrame;
     }
   /** An HTTP response without the JSON-RPC response: a refusal in plain text, or a stream that ended too early. */
   | {
-      readonly kind: 'no-answer';
+      readonly kind: 'no-response';
       readonly status: number;
       readonly headers: ResponseHeaders;
       readonly text: string;
@@ -166,7 +166,7 @@ export class RpcCall implements ResponseSink, Ticking {
     if (name !== 'endpoint' || this.#settled || this.#listener.endpointRefuses !== true) return;
     const text = 'answers with the event stream of HTTP+SSE';
     this.#end({
-      kind: 'no-answer',
+      kind: 'no-response',
       status: METHOD_NOT_ALLOWED,
       headers: this.#responseHeaders,
       text,
@@ -187,7 +187,7 @@ export class RpcCall implements ResponseSink, Ticking {
   #endUnanswered({ text, broke }: { text: string; broke: boolean }): void {
     this.#ticker.remove(this);
     this.#end({
-      kind: 'no-answer',
+      kind: 'no-response',
       status: this.#status,
       headers: this.#responseHeaders,
       text: text === '' ? this.#unread : text,
@@ -211,7 +211,12 @@ export class RpcCall implements ResponseSink, Ticking {
   /** Settles the request with its response, which may have come on another stream. */
   take(frame: ResultFrame | ErrorFrame): void {
     const usable = frame.type === 'result' ? lenientResult(frame) : frame;
-    this.#end({ kind: 'answer', status: this.#status || 200, headers: this.#responseHeaders, frame: usable });
+    this.#end({
+      kind: 'response',
+      status: this.#status || 200,
+      headers: this.#responseHeaders,
+      frame: usable,
+    });
   }
 
   #take(frame: Frame): void {

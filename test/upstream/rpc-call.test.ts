@@ -68,7 +68,7 @@ describe('a response', () => {
     sink.onHead(200, {});
     sink.onMessage(result(id), undefined);
     sink.onEnd('');
-    expect((await rpc.reply).kind).toBe(own ? 'answer' : 'no-answer');
+    expect((await rpc.reply).kind).toBe(own ? 'answer' : 'no-response');
     expect(heard).toEqual(own ? [] : [`stray ${id}`]);
   });
 
@@ -83,7 +83,7 @@ describe('a response', () => {
     sink.onHead(status, {});
     sink.onMessage(error(id), undefined);
     sink.onEnd('');
-    expect((await rpc.reply).kind).toBe(own ? 'answer' : 'no-answer');
+    expect((await rpc.reply).kind).toBe(own ? 'answer' : 'no-response');
   });
 
   test('comes out of an array, among messages of other kinds', async () => {
@@ -93,7 +93,7 @@ describe('a response', () => {
     sink.onMessage(Buffer.from(`[${others},${result('7', '{"a":1.0}')}]`), undefined);
     const reply = await rpc.reply;
     expect(heard).toEqual(['n', 'q?']);
-    if (reply.kind !== 'answer' || reply.frame.type !== 'result') throw new Error(reply.kind);
+    if (reply.kind !== 'response' || reply.frame.type !== 'result') throw new Error(reply.kind);
     expect(reply.frame.bytes.toString('utf8', reply.frame.result.start, reply.frame.result.end)).toBe(
       '{"a":1.0}',
     );
@@ -102,14 +102,14 @@ describe('a response', () => {
   test.each(['[]', '"x"', '7', 'true'])('whose result is %s is an error', async (value) => {
     const { rpc, sink } = call('7');
     sink.onMessage(result('7', value), undefined);
-    expect(await rpc.reply).toMatchObject({ kind: 'answer', frame: { type: 'error', code: -32603 } });
+    expect(await rpc.reply).toMatchObject({ kind: 'response', frame: { type: 'error', code: -32603 } });
   });
 
   test('whose result is null is an empty one', async () => {
     const { rpc, sink } = call('7');
     sink.onMessage(result('7', 'null'), undefined);
     expect(await rpc.reply).toMatchObject({
-      kind: 'answer',
+      kind: 'response',
       frame: { type: 'result', result: { kind: 'object' } },
     });
   });
@@ -119,7 +119,7 @@ describe('a response', () => {
     sink.onMessage(result('7', '{"n":1}'), undefined);
     sink.onMessage(result('7', '{"n":2}'), undefined);
     sink.onError(new TransportError('broken', 'late'));
-    expect(await rpc.reply).toMatchObject({ kind: 'answer' });
+    expect(await rpc.reply).toMatchObject({ kind: 'response' });
     expect(heard).toEqual(['stray 7']);
   });
 
@@ -142,7 +142,7 @@ describe('without a response', () => {
       sink.onHead(200, {});
       sink.onMessage(Buffer.from(text), undefined);
       sink.onEnd('');
-      expect(await rpc.reply).toMatchObject({ kind: 'no-answer', status: 200 });
+      expect(await rpc.reply).toMatchObject({ kind: 'no-response', status: 200 });
       expect(deviations).toHaveLength(1);
     },
   );
@@ -151,12 +151,12 @@ describe('without a response', () => {
     const plain = call('7');
     plain.sink.onHead(404, {});
     plain.sink.onEnd('Not Found');
-    expect(await plain.rpc.reply).toMatchObject({ kind: 'no-answer', status: 404, text: 'Not Found' });
+    expect(await plain.rpc.reply).toMatchObject({ kind: 'no-response', status: 404, text: 'Not Found' });
     const json = call('7');
     json.sink.onHead(404, {});
     json.sink.onMessage(Buffer.from('{"detail":"Not Found"}'), undefined);
     json.sink.onEnd('');
-    expect(await json.rpc.reply).toMatchObject({ kind: 'no-answer', text: '{"detail":"Not Found"}' });
+    expect(await json.rpc.reply).toMatchObject({ kind: 'no-response', text: '{"detail":"Not Found"}' });
   });
 
   test('the place to resume from is told, and the pause before', async () => {
@@ -166,7 +166,7 @@ describe('without a response', () => {
     sink.onRetry?.(50);
     sink.onMessage(Buffer.from('{"jsonrpc":"2.0","method":"n"}'), 'b');
     sink.onError(new TransportError('broken', 'gone'));
-    expect(await rpc.reply).toMatchObject({ kind: 'no-answer', lastEventId: 'b', retryMs: 50 });
+    expect(await rpc.reply).toMatchObject({ kind: 'no-response', lastEventId: 'b', retryMs: 50 });
   });
 
   test('a break without such a place is a failure', async () => {
@@ -213,7 +213,7 @@ test('bytes that are no UTF-8 are read as replacement characters, and noted', as
   const [before, after] = ['{"jsonrpc":"2.0","id":7,"result":{"a":"', '"}}'];
   sink.onMessage(Buffer.concat([Buffer.from(before), Buffer.from([0xff]), Buffer.from(after)]), undefined);
   const reply = await rpc.reply;
-  if (reply.kind !== 'answer') throw new Error(reply.kind);
+  if (reply.kind !== 'response') throw new Error(reply.kind);
   expect(reply.frame.bytes.toString()).toBe(`${before}\ufffd${after}`);
   expect(deviations).toEqual([expect.stringContaining('UTF-8')]);
 });

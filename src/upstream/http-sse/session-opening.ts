@@ -4,7 +4,7 @@ import type { TransportError } from '../errors.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { StreamableHttpTransport } from '../streamable-http.js';
 import type { ResponseSink, UpstreamRequest } from '../transport.js';
-import { ENDPOINT, type StreamFailure } from './event-stream.js';
+import { ENDPOINT, type StreamFailure } from './session-stream.js';
 import type { HttpSseTransport } from './transport.js';
 
 /** The transports of servers that are reached by a URL. */
@@ -19,7 +19,7 @@ export interface TransportChoice {
   noteDetected(transport: UrlTransport): void;
 }
 
-interface Refusal {
+interface PostRefusal {
   readonly status: number;
   readonly headers: ResponseHeaders;
   /** The JSON body. */
@@ -45,7 +45,7 @@ export class SessionOpening implements ResponseSink, UpstreamRequest {
   #aborted = false;
   #status = 0;
   /** The refusal of the POST. */
-  #refusal: Refusal | undefined;
+  #refusal: PostRefusal | undefined;
   /** Why the GET, sent first, opened no event stream. */
   #noStream: StreamFailure | undefined;
 
@@ -138,7 +138,7 @@ export class SessionOpening implements ResponseSink, UpstreamRequest {
   }
 
   #passOnRefusal(text: string): void {
-    const { status, headers, message } = this.#refusal as Refusal;
+    const { status, headers, message } = this.#refusal as PostRefusal;
     this.#sink.onHead(status, headers);
     if (message !== undefined) this.#sink.onMessage(message, undefined);
     this.#sink.onEnd(text);

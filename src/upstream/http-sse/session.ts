@@ -8,11 +8,11 @@ import { readFrames } from '../read-frames.js';
 import { withFixed } from '../request-headers.js';
 import type { ResponseHeaders } from '../response-headers.js';
 import type { ResponseSink, UpstreamRequest } from '../transport.js';
-import { EventStream, type EventStreamListener, type StreamFailure } from './event-stream.js';
 import { messageHeaders, streamHeaders } from './headers.js';
 import { KeptFrames } from './kept-frames.js';
 import { PostedRequest, type PostedRequestOwner } from './posted-request.js';
 import { PostedRequests } from './posted-requests.js';
+import { SessionStream, type SessionStreamListener, type StreamFailure } from './session-stream.js';
 import { SlowReaders } from './slow-readers.js';
 import type { StreamConsumer } from './stream-consumer.js';
 import { StreamReader, type StreamReaderOwner } from './stream-reader.js';
@@ -58,12 +58,12 @@ const IGNORE = (): void => {};
  * event stream, and messages to it are posted to the URL that the stream announces. The session lasts as long as the
  * stream.
  */
-export class HttpSseSession implements EventStreamListener, PostedRequestOwner, StreamReaderOwner {
+export class HttpSseSession implements SessionStreamListener, PostedRequestOwner, StreamReaderOwner {
   readonly id = SESSION_PREFIX + randomUUID();
   /** The `initialize` request; unless it succeeds, the session ends. */
   readonly handshake: PostedRequest;
   readonly #options: HttpSseSessionOptions;
-  readonly #stream: EventStream;
+  readonly #stream: SessionStream;
   readonly #cookies = new CookieJar();
   readonly #requests = new PostedRequests();
   readonly #slowReaders: SlowReaders;
@@ -87,7 +87,7 @@ export class HttpSseSession implements EventStreamListener, PostedRequestOwner, 
       lingerMs: timings.lingerMs,
     });
     const headers = withFixed(streamHeaders(initialize.headers), getHeaders);
-    this.#stream = new EventStream(options.stream, headers, options.endpointMs, this);
+    this.#stream = new SessionStream(options.stream, headers, options.endpointMs, this);
     this.#slowReaders = new SlowReaders({
       slowReaderMs: timings.slowReaderMs,
       pause: (backpressure) => this.#stream.waitFor(backpressure),

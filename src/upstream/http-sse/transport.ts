@@ -5,9 +5,9 @@ import { FixedTarget, type HttpLimits } from '../http-target.js';
 import { synthesizeResponse } from '../synthetic-response.js';
 import type { ResponseSink, Transport, UpstreamRequest } from '../transport.js';
 import { resolveEndpoint } from './endpoint.js';
-import type { StreamFailure } from './event-stream.js';
 import { headerOf } from './headers.js';
 import { HttpSseSession, SESSION_PREFIX } from './session.js';
+import type { StreamFailure } from './session-stream.js';
 import { HTTP_SSE_TIMINGS, type HttpSseTimings } from './timings.js';
 
 export interface HttpSseOptions extends HttpLimits {
@@ -30,7 +30,7 @@ export interface HttpSseOptions extends HttpLimits {
 }
 
 /** An `initialize` that opens a session. */
-interface OpenRequest {
+interface SessionOpenRequest {
   readonly headers: readonly string[];
   readonly body: Rope;
   readonly sink: ResponseSink;
@@ -96,7 +96,7 @@ export class HttpSseTransport implements Transport {
     return session.post(headers, idOf(body), body.toBuffer(), sink);
   }
 
-  open({ headers, body, sink, onNoStream, onOpen }: OpenRequest): UpstreamRequest {
+  open({ headers, body, sink, onNoStream, onOpen }: SessionOpenRequest): UpstreamRequest {
     const { endpointMs, onDeviation } = this.#options;
     const session = new HttpSseSession(
       {

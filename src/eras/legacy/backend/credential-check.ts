@@ -1,7 +1,7 @@
 import { badGateway } from '../../../exchange/errors.js';
 import { backendError } from '../../../exchange/outcome.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
-import { noAnswerError } from '../../../upstream/no-answer.js';
+import { noResponseError } from '../../../upstream/no-response.js';
 import { challengeIn, rejectWrongEra, saidIn } from './replies.js';
 import type { BackendSession } from './session.js';
 
@@ -13,7 +13,7 @@ import type { BackendSession } from './session.js';
 export async function accepts(session: BackendSession, forwarded: ForwardedHeaders): Promise<boolean> {
   const { name, losses } = session.backend;
   const reply = await session.ask('ping', undefined, forwarded);
-  if (reply.kind === 'failed') throw noAnswerError(name, reply);
+  if (reply.kind === 'failed') throw noResponseError(name, reply);
   const challenge = challengeIn(reply);
   if (challenge !== undefined) throw challenge;
   if (losses.saysLost(reply, session.id)) {
@@ -22,7 +22,7 @@ export async function accepts(session: BackendSession, forwarded: ForwardedHeade
   }
   if (reply.status >= 500)
     throw badGateway(`${name} answered HTTP ${reply.status}: ${saidIn(reply).slice(0, 200)}`);
-  if (reply.kind === 'answer' && reply.frame.type === 'error' && reply.status >= 400) {
+  if (reply.kind === 'response' && reply.frame.type === 'error' && reply.status >= 400) {
     rejectWrongEra(session, reply.frame, backendError(reply.frame, reply.status, 'neutral'));
   }
   return true;

@@ -89,7 +89,7 @@ function initialize(
 
 /** The session that an answer to `initialize` opens; undefined for a refusal. */
 function sessionIn(backend: LegacyBackend, reply: RpcReply): BackendSession | undefined {
-  if (reply.kind !== 'answer' || reply.frame.type !== 'result') return undefined;
+  if (reply.kind !== 'response' || reply.frame.type !== 'result') return undefined;
   const { frame, headers } = reply;
   const info = backend.rememberInfo(readInitializeInfo(frame.bytes, frame.result));
   const session = new BackendSession(backend, info, sessionIdIn(headers));
@@ -133,7 +133,7 @@ function lowerRevision(refused: Revision, reply: RpcReply): Revision | undefined
 
 /** What a refusal says: the message with the data, or the text of the body. */
 function wordsOf(reply: Exclude<RpcReply, { kind: 'failed' }>): string {
-  if (reply.kind === 'no-answer') return reply.text;
+  if (reply.kind === 'no-response') return reply.text;
   const { code, message, data, bytes } = reply.frame as ErrorFrame;
   return `${code} ${message}${data === undefined ? '' : ` ${textOf(bytes, data)}`}`;
 }

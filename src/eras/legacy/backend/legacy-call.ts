@@ -185,9 +185,9 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
   }
 }
 
-type BrokenOff = RpcReply & { readonly kind: 'no-answer'; readonly lastEventId: string };
+type BrokenOff = RpcReply & { readonly kind: 'no-response'; readonly lastEventId: string };
 
 /** A stream that ended early and may be taken up again by its event ids. */
 function breaksOff(reply: RpcReply): reply is BrokenOff {
-  return reply.kind === 'no-answer' && reply.status === 200 && reply.lastEventId !== undefined;
+  return reply.kind === 'no-response' && reply.status === 200 && reply.lastEventId !== undefined;
 }

@@ -70,7 +70,7 @@ export class LossTable {
     if (this.#statusAlone) return status === 404;
     if (sessionId === undefined)
       return status === 405 || (WANTS_SESSION.has(status) && SESSION.test(textOfRefusal(reply)));
-    if (reply.kind === 'no-answer') {
+    if (reply.kind === 'no-response') {
       const text = reply.text.slice(0, MAX_CHARS);
       return status >= 400 && (isKnown(status, text) || this.#isConfigured(status, text));
     }
@@ -101,7 +101,7 @@ function isKnown(status: number, text: string): boolean {
 }
 
 function textOfRefusal(reply: Exclude<RpcReply, { kind: 'failed' }>): string {
-  if (reply.kind === 'no-answer') return reply.text;
+  if (reply.kind === 'no-response') return reply.text;
   const { frame } = reply;
   return frame.type === 'result' || ABOUT_THE_REQUEST.has(frame.code) ? '' : frame.message;
 }

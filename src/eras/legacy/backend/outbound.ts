@@ -162,7 +162,7 @@ export class LegacyOutbound implements Outbound {
         binding.replace(session);
         continue;
       }
-      if (reply.kind === 'answer' && reply.frame.type === 'result') rememberSetUp(binding, exchange);
+      if (reply.kind === 'response' && reply.frame.type === 'result') rememberSetUp(binding, exchange);
       return outcomeOf(exchange, session, reply, this.#options.ttlMs);
     }
   }

@@ -11,7 +11,7 @@ import {
 import { OtherSide, WrongEra } from '../../../exchange/side-errors.js';
 import { insistsOnTask } from '../../../exchange/tasks.js';
 import type { ErrorFrame, ResultFrame, Rope } from '../../../jsonrpc/index.js';
-import { noAnswerError } from '../../../upstream/no-answer.js';
+import { noResponseError } from '../../../upstream/no-response.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import { neutralResult } from '../wire/results.js';
 import { freshnessOf } from './freshness.js';
@@ -29,7 +29,7 @@ type Answered = Exclude<RpcReply, { readonly kind: 'failed' }>;
 
 /** The words of a refusal. */
 export function saidIn(reply: Answered): string {
-  if (reply.kind === 'no-answer') return reply.text;
+  if (reply.kind === 'no-response') return reply.text;
   return reply.frame.type === 'error' ? reply.frame.message : '';
 }
 
@@ -40,8 +40,8 @@ export function challengeIn(reply: Answered): ExchangeError | undefined {
 
 /** Why there is no answer; the client is told of what it can do about that. */
 export function whyNoAnswer(session: BackendSession, reply: RpcReply): Error {
-  const challenge = reply.kind === 'no-answer' ? challengeIn(reply) : undefined;
-  return challenge ?? noAnswerError(session.backend.name, reply);
+  const challenge = reply.kind === 'no-response' ? challengeIn(reply) : undefined;
+  return challenge ?? noResponseError(session.backend.name, reply);
 }
 
 /**
@@ -55,7 +55,7 @@ export function outcomeOf(
   reply: RpcReply,
   ttlMs: Readonly<Record<string, number>>,
 ): Outcome {
-  if (reply.kind !== 'answer') throw whyNoAnswer(session, reply);
+  if (reply.kind !== 'response') throw whyNoAnswer(session, reply);
   const { frame } = reply;
   if (frame.type === 'result') return resultOutcome(exchange, session, frame, ttlMs);
   const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'neutral');
@@ -71,7 +71,7 @@ export function outcomeOf(
 export function refusedHandshake({ reply, message }: HandshakeRefused): Error {
   const challenge = reply.kind === 'failed' ? undefined : challengeIn(reply);
   if (challenge !== undefined) return challenge;
-  const isProof = reply.kind === 'answer' && MODERN_CODES.has((reply.frame as ErrorFrame).code);
+  const isProof = reply.kind === 'response' && MODERN_CODES.has((reply.frame as ErrorFrame).code);
   return new WrongEra(message, { proof: isProof });
 }
 

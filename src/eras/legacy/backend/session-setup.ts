@@ -1,7 +1,7 @@
 import { badGateway } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
 import { Rope } from '../../../jsonrpc/index.js';
-import { noAnswerError } from '../../../upstream/no-answer.js';
+import { noResponseError } from '../../../upstream/no-response.js';
 import { challengeIn } from './replies.js';
 import type { BackendSession } from './session.js';
 
@@ -28,10 +28,10 @@ export class SetUp {
       session.drop();
       throw badGateway(`${name} does not know the session any more`);
     }
-    if (reply.kind === 'failed') throw noAnswerError(name, reply);
+    if (reply.kind === 'failed') throw noResponseError(name, reply);
     const forClient = challengeIn(reply);
     if (forClient !== undefined) throw forClient;
-    if (reply.kind === 'no-answer') throw noAnswerError(name, reply);
+    if (reply.kind === 'no-response') throw noResponseError(name, reply);
     return reply.frame.type === 'result';
   }
 

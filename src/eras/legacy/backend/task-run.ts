@@ -106,7 +106,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     this.#caller = caller;
     if (this.#over) return;
     const reply = await this.#ask('tasks/cancel');
-    if (reply.kind !== 'answer') throw whyNoAnswer(this.#session, reply);
+    if (reply.kind !== 'response') throw whyNoAnswer(this.#session, reply);
     // A task in its final state is not cancelled any more, which the client is to find out by looking.
     if (reply.frame.type === 'error') return;
     this.#see(reply.frame);
@@ -163,7 +163,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
   async #look(): Promise<void> {
     const reply = await this.#ask('tasks/get');
     if (this.#over) return;
-    if (reply.kind !== 'answer') throw whyNoAnswer(this.#session, reply);
+    if (reply.kind !== 'response') throw whyNoAnswer(this.#session, reply);
     if (reply.frame.type === 'error')
       throw new ExchangeError(backendError(reply.frame, reply.status, 'neutral'));
     this.#see(reply.frame);
@@ -215,7 +215,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     const reply = await this.#result.done;
     this.#result = undefined;
     if (this.#over || this.#isLost(reply)) return;
-    if (reply.kind !== 'answer') {
+    if (reply.kind !== 'response') {
       if (isFinal(this.#state.status)) throw whyNoAnswer(this.#session, reply);
     } else if (reply.frame.type === 'result') this.#finish(this.#resultOf(reply.frame));
     else if (isFinal(this.#state.status)) this.#finish(backendError(reply.frame, reply.status, 'neutral'));

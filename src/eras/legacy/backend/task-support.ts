@@ -41,7 +41,7 @@ async function readPage(
   const expire = (): void => rpc.abort(`no answer to tools/list within ${handshakeMs} ms`);
   const timer = setTimeout(expire, handshakeMs).unref();
   const reply = await done.finally(() => clearTimeout(timer));
-  if (reply.kind !== 'answer' || reply.frame.type === 'error')
+  if (reply.kind !== 'response' || reply.frame.type === 'error')
     throw badGateway(`${name} did not list its tools`);
   const { bytes, result } = reply.frame;
   const list = getMember(bytes, result, 'tools');

@@ -114,7 +114,7 @@ export class LegacyTasks {
     try {
       const reply = await taskCall.call.run(AS_TASK);
       const state =
-        reply.kind === 'answer' && reply.frame.type === 'result'
+        reply.kind === 'response' && reply.frame.type === 'result'
           ? createdTask(reply.frame.bytes, reply.frame.result, new Date())
           : undefined;
       if (state === undefined) return { outcome: undefined, kept: false, reply };

@@ -156,5 +156,5 @@ class ListenStream implements RpcListener {
 }
 
 function isRefusal(reply: RpcReply): boolean {
-  return reply.kind !== 'answer' || reply.frame.type === 'error';
+  return reply.kind !== 'response' || reply.frame.type === 'error';
 }

@@ -16,7 +16,7 @@ const NO_BACK_CHANNEL = /no back-channel/i;
  * @throws ExchangeError or WrongEra if it is not an error for the client
  */
 export function errorOutcome(exchange: Exchange, backend: ModernBackend, reply: RpcReply): Outcome {
-  if (reply.kind !== 'answer' || reply.frame.type === 'result') throw failureOf(backend.name, reply);
+  if (reply.kind !== 'response' || reply.frame.type === 'result') throw failureOf(backend.name, reply);
   const { frame, status } = reply;
   const sameEra = exchange.caller.era === 'modern';
   const outcome = backendError(frame, status, sameEra ? 'modern' : 'neutral');

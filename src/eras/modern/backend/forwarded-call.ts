@@ -12,7 +12,8 @@ export async function forwardCall(exchange: Exchange, backend: ModernBackend): P
   const headers = backend.requests.headers(caller, request.method, request.name);
   for (const part of request.paramHeaders) headers.push(part);
   const reply = await sendRequest(exchange, backend, { id: request.id, headers, body: bodyOf(exchange) });
-  if (reply.kind !== 'answer' || reply.frame.type === 'error') return errorOutcome(exchange, backend, reply);
+  if (reply.kind !== 'response' || reply.frame.type === 'error')
+    return errorOutcome(exchange, backend, reply);
   noteResultType(backend.transport, reply.frame);
   return resultOutcome(exchange, reply.frame, undefined);
 }

@@ -59,7 +59,7 @@ export class ModernCall {
     for (;;) {
       const tools = this.#isToolCall ? await this.#tools() : undefined;
       const reply = await this.#send(tools);
-      if (reply.kind === 'answer' && reply.frame.type === 'result') {
+      if (reply.kind === 'response' && reply.frame.type === 'result') {
         const outcome = await this.#conclude(reply.frame, tools);
         if (outcome !== undefined) return outcome;
       } else if (!this.#canRetry(reply)) return errorOutcome(this.#exchange, this.#backend, reply);
@@ -123,7 +123,7 @@ export class ModernCall {
   /** Whether the request is sent again after a refusal, once for each reason. A refused request was not carried out. */
   #canRetry(reply: RpcReply): boolean {
     const { caller } = this.#exchange;
-    const error = reply.kind === 'answer' && reply.frame.type === 'error' ? reply.frame : undefined;
+    const error = reply.kind === 'response' && reply.frame.type === 'error' ? reply.frame : undefined;
     if (error === undefined) return false;
     if (this.#isToolCall && this.#sender === caller && insistsOnTask(error)) {
       this.#sender = withTasksExtension(caller);

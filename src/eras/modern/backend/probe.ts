@@ -21,7 +21,7 @@ export async function probe(options: ProbeOptions): Promise<ProbeResult> {
   let reply = await discover(options);
   let finding = readProbe(reply);
   // A server may refuse a version and list the same one as supported; the request is then repeated (basic/versioning).
-  if (finding.kind === 'spoken' && reply.kind === 'answer' && reply.frame.type === 'error') {
+  if (finding.kind === 'spoken' && reply.kind === 'response' && reply.frame.type === 'error') {
     const second = await discover(options);
     if (readProbe(second).kind === 'spoken') {
       reply = second;
@@ -48,7 +48,7 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
 
 /** The server that a DiscoverResult describes. */
 function serverIn(reply: RpcReply): ProbedServer | undefined {
-  if (reply.kind !== 'answer' || reply.frame.type !== 'result') return undefined;
+  if (reply.kind !== 'response' || reply.frame.type !== 'result') return undefined;
   const result = readValue(reply.frame.bytes, reply.frame.result) as Record<string, unknown>;
   const versions = result['supportedVersions'];
   const meta = result['_meta'] as Record<string, unknown> | null | undefined;
@@ -83,7 +83,7 @@ export function readProbe(reply: RpcReply): ProbeFinding {
     return { kind: 'inconclusive', reason: message, slow: false };
   }
   const { status } = reply;
-  if (reply.kind === 'answer') {
+  if (reply.kind === 'response') {
     const { frame } = reply;
     if (frame.type === 'result')
       return readVersions(frame.bytes, getMember(frame.bytes, frame.result, 'supportedVersions'));
@@ -100,7 +100,7 @@ export function readProbe(reply: RpcReply): ProbeFinding {
 }
 
 function errorText(reply: RpcReply): string {
-  if (reply.kind === 'answer' && reply.frame.type === 'error')
+  if (reply.kind === 'response' && reply.frame.type === 'error')
     return `, ${reply.frame.code} ${reply.frame.message.slice(0, 120)}`;
   return '';
 }

@@ -3,7 +3,7 @@ import { refusalForClient } from '../../../exchange/http-refusal.js';
 import { backendError, type ErrorOutcome } from '../../../exchange/outcome.js';
 import { WrongEra } from '../../../exchange/side-errors.js';
 import { type ErrorFrame, elementsOf, getMember, stringOf, textOf } from '../../../jsonrpc/index.js';
-import { noAnswerError } from '../../../upstream/no-answer.js';
+import { noResponseError } from '../../../upstream/no-response.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import { MODERN_CODE, MODERN_VERSION } from '../wire/names.js';
 
@@ -19,7 +19,7 @@ const MODERN_REFUSALS: ReadonlySet<number> = new Set([
  * and is repeated (basic/versioning).
  */
 export function namesOwnVersion(reply: RpcReply): boolean {
-  if (reply.kind !== 'answer' || reply.frame.type !== 'error') return false;
+  if (reply.kind !== 'response' || reply.frame.type !== 'error') return false;
   const { code, bytes, data } = reply.frame;
   if (code !== MODERN_CODE.unsupportedVersion || data === undefined) return false;
   const supported = getMember(bytes, data, 'supported');
@@ -54,25 +54,25 @@ export function wrongEraOf(
 
 /** The error for a reply that is not a result. */
 export function failureOf(name: string, reply: RpcReply): Error {
-  if (reply.kind === 'failed') return noAnswerError(name, reply);
-  const text = reply.kind === 'no-answer' ? reply.text : (reply.frame as ErrorFrame).message;
+  if (reply.kind === 'failed') return noResponseError(name, reply);
+  const text = reply.kind === 'no-response' ? reply.text : (reply.frame as ErrorFrame).message;
   const forClient = refusalForClient(reply.status, reply.headers, text);
   if (forClient !== undefined) return forClient;
   const wrongEra =
-    reply.kind === 'answer' ? wrongEraOf(name, reply.frame as ErrorFrame, reply.status) : undefined;
+    reply.kind === 'response' ? wrongEraOf(name, reply.frame as ErrorFrame, reply.status) : undefined;
   if (wrongEra !== undefined) return wrongEra;
-  if (reply.kind === 'no-answer') {
+  if (reply.kind === 'no-response') {
     if (reply.status >= 400 && reply.status < 500) {
-      return new WrongEra(noAnswerError(name, reply).message);
+      return new WrongEra(noResponseError(name, reply).message);
     }
-    return noAnswerError(name, reply);
+    return noResponseError(name, reply);
   }
   return badGateway(`${name}: ${text}`);
 }
 
 /** The error for a reply that is not a result; an error of the backend is passed on. */
 export function passedOnFailure(name: string, reply: RpcReply): Error {
-  if (reply.kind !== 'answer' || reply.frame.type === 'result') return failureOf(name, reply);
+  if (reply.kind !== 'response' || reply.frame.type === 'result') return failureOf(name, reply);
   const { frame, status, headers } = reply;
   const outcome = backendError(frame, status, 'neutral');
   return (

@@ -66,7 +66,7 @@ export class ServerDescriptions {
 
   async #discover(caller: Caller): Promise<ResultFrame> {
     const reply = await this.#requests.request(caller, 'server/discover', undefined, this.#discoverMs);
-    if (reply.kind !== 'answer' || reply.frame.type === 'error') throw failureOf(this.#name, reply);
+    if (reply.kind !== 'response' || reply.frame.type === 'error') throw failureOf(this.#name, reply);
     return reply.frame;
   }
 
@@ -84,7 +84,7 @@ export class ServerDescriptions {
     const tools = this.#tools.get(callerKey(caller), async (cursor) => {
       const params = cursor === undefined ? undefined : { cursor };
       const reply = await this.#requests.request(caller, 'tools/list', params, this.#discoverMs);
-      if (reply.kind !== 'answer') throw failureOf(this.#name, reply);
+      if (reply.kind !== 'response') throw failureOf(this.#name, reply);
       return reply.frame.type === 'result' ? reply.frame : undefined;
     });
     return tools.catch((error) => ignoreFailure(error) ?? NO_TOOLS);

@@ -40,7 +40,7 @@ export class TaskRequests {
   async #send(caller: Caller, method: string, params: Record<string, unknown>): Promise<ResultFrame> {
     const sender = withTasksExtension(caller);
     const reply = await this.#requests.request(sender, method, params, this.#limitMs);
-    if (reply.kind !== 'answer' || reply.frame.type === 'error')
+    if (reply.kind !== 'response' || reply.frame.type === 'error')
       throw passedOnFailure(this.#backendName, reply);
     return reply.frame;
   }

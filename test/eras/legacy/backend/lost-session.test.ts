@@ -8,10 +8,10 @@ const ID = '5f0c-session-id';
 
 function answer(status: number, code: number, message: string, data?: unknown): RpcReply {
   const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code, message, data } }));
-  return { kind: 'answer', status, headers: {}, frame: parseLenientFrame(bytes) as ErrorFrame };
+  return { kind: 'response', status, headers: {}, frame: parseLenientFrame(bytes) as ErrorFrame };
 }
 const text = (status: number, body = ''): RpcReply => ({
-  kind: 'no-answer',
+  kind: 'no-response',
   status,
   headers: {},
   text: body,
@@ -84,7 +84,7 @@ test('a result says nothing of the kind, whatever is in it', () => {
   );
   for (const status of [200, 404]) {
     const reply: RpcReply = {
-      kind: 'answer',
+      kind: 'response',
       status,
       headers: {},
       frame: parseLenientFrame(bytes) as ResultFrame,

@@ -9,10 +9,10 @@ const MODERN = '2026-07-28';
 
 function answer(status: number, body: object): RpcReply {
   const frame = parseLenientFrame(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 'p', ...body })));
-  return { kind: 'answer', status, headers: {}, frame: frame as ResultFrame | ErrorFrame };
+  return { kind: 'response', status, headers: {}, frame: frame as ResultFrame | ErrorFrame };
 }
 const text = (status: number, body = ''): RpcReply => ({
-  kind: 'no-answer',
+  kind: 'no-response',
   status,
   headers: {},
   text: body,

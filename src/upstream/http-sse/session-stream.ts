@@ -20,7 +20,7 @@ export type StreamFailure =
   /** `announced` if an `endpoint` event had come, so that the backend does speak HTTP+SSE. */
   | { readonly kind: 'failed'; readonly error: TransportError; readonly announced: boolean };
 
-export interface EventStreamListener {
+export interface SessionStreamListener {
   onCookies(headers: ResponseHeaders): void;
   /**
    * The `endpoint` event; messages can be sent from now on. Some servers send it again.
@@ -39,8 +39,8 @@ const MAX_TEXT_BYTES = 2_048;
 export const ENDPOINT = 'endpoint';
 
 /** The event stream of one session with an HTTP+SSE server; all its messages come on it. */
-export class EventStream implements ResponseSink {
-  readonly #listener: EventStreamListener;
+export class SessionStream implements ResponseSink {
+  readonly #listener: SessionStreamListener;
   readonly #upstreamRequest: HttpUpstreamRequest;
   readonly #timer: NodeJS.Timeout;
   #over = false;
@@ -56,7 +56,7 @@ export class EventStream implements ResponseSink {
     target: HttpTarget,
     headers: readonly string[],
     endpointMs: number,
-    listener: EventStreamListener,
+    listener: SessionStreamListener,
   ) {
     this.#listener = listener;
     this.#timer = setTimeout(() => {

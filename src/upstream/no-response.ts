@@ -4,7 +4,7 @@ import type { ResponseHeaders } from './response-headers.js';
 import type { RpcReply } from './rpc-call.js';
 
 /** The error for a request that got no JSON-RPC response. */
-export function noAnswerError(backend: string, reply: RpcReply): Error {
+export function noResponseError(backend: string, reply: RpcReply): Error {
   if (reply.kind === 'failed') {
     const { failure, message } = reply.error;
     const what = `${PROBLEM[failure]} ${backend}: ${message}`;
@@ -12,7 +12,7 @@ export function noAnswerError(backend: string, reply: RpcReply): Error {
       ? unreachable(what)
       : badGateway(what, failure === 'stalled' ? 504 : 502);
   }
-  if (reply.kind === 'answer') throw new TypeError('the reply has an answer');
+  if (reply.kind === 'response') throw new TypeError('the reply has a response');
   if (reply.status < 400) return badGateway(unanswered(backend, reply.status, reply.headers));
   const said = reply.text.trim().slice(0, 200);
   const what = `${backend} answered HTTP ${reply.status}${said === '' ? '' : `: ${said}`}`;
