@@ -68,7 +68,7 @@ describe('a response', () => {
     sink.onHead(200, {});
     sink.onMessage(result(id), undefined);
     sink.onEnd('');
-    expect((await rpc.reply).kind).toBe(own ? 'answer' : 'no-response');
+    expect((await rpc.reply).kind).toBe(own ? 'response' : 'no-response');
     expect(heard).toEqual(own ? [] : [`stray ${id}`]);
   });
 
@@ -83,7 +83,7 @@ describe('a response', () => {
     sink.onHead(status, {});
     sink.onMessage(error(id), undefined);
     sink.onEnd('');
-    expect((await rpc.reply).kind).toBe(own ? 'answer' : 'no-response');
+    expect((await rpc.reply).kind).toBe(own ? 'response' : 'no-response');
   });
 
   test('comes out of an array, among messages of other kinds', async () => {
