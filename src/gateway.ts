@@ -23,9 +23,9 @@ export interface Gateway {
   listen(): Promise<string>;
   /**
    * Attaches a stage to the pipeline of requests.
-   * @returns detaches it
+   * @returns detaches it when it is disposed
    */
-  attach(stage: Stage): () => void;
+  attach(stage: Stage): Disposable;
   /** Finishes what is in flight within a few seconds, ends streams and backend sessions, and stops. */
   close(): Promise<void>;
 }

@@ -1,25 +1,25 @@
-/** The media types of answers that a client takes. */
+/** The media types of a response that a client accepts. */
 export interface Accepted {
   readonly json: boolean;
   readonly events: boolean;
-  /** Streams are named before JSON, so of two types that are as welcome they are the one to give. */
+  /** The client names event streams before JSON, so it gets a stream where both would do. */
   readonly eventsFirst: boolean;
 }
 
 const BOTH: Accepted = { json: true, events: true, eventsFirst: false };
-/** What SDK clients send: not worth taking apart each time. */
+/** What SDK clients send; it is not parsed each time. */
 const USUAL = 'application/json, text/event-stream';
 
-/** Media ranges that match a type, the most specific first: the first one present decides (RFC 9110, section 12.5.1). */
+/** Media ranges that match a type, the most specific first: the first that is present decides (RFC 9110, section 12.5.1). */
 const JSON_RANGES = ['application/json', 'application/*', '*/*'] as const;
 const EVENT_RANGES = ['text/event-stream', 'text/*', '*/*'] as const;
 
 const EITHER: ReadonlySet<string> = new Set([JSON_RANGES[0], EVENT_RANGES[0]]);
 
 /**
- * Reads `Accept`. The specification wants both types in it, but clients in use name one of them, a wildcard, or
- * nothing: no header takes either, and a header that names neither is given JSON rather than a refusal.
- * @param header several headers of the name are joined with commas
+ * Reads `Accept`. The specification requires both types in it, but clients in use name one of them, a wildcard, or
+ * nothing. No header accepts both; one that names neither gets JSON rather than a refusal.
+ * @param header several headers of this name are joined with commas
  */
 export function readAccept(header: string | undefined): Accepted {
   if (header === undefined || header === USUAL) return BOTH;

@@ -1,4 +1,4 @@
-/** The `Mcp-*` headers of a request; node joins repeated ones, so they are read from the raw list. */
+/** The `Mcp-*` headers of a request. They are read from the raw list, since node joins repeated ones. */
 export interface McpHeaders {
   readonly protocolVersion: string | undefined;
   readonly method: string | undefined;
@@ -23,7 +23,7 @@ export function readMcpHeaders(raw: readonly string[]): McpHeaders {
   let repeated: string | undefined;
   for (let i = 0; i < raw.length; i += 2) {
     const key = raw[i] as string;
-    // All of them begin with "mcp-"; most headers of a request do not.
+    // Skips most headers without lower-casing their names: all that are read begin with "mcp-".
     if (key.length < 8 || (key.charCodeAt(0) | 0x20) !== 0x6d || key.charCodeAt(3) !== 0x2d) continue;
     const value = raw[i + 1] as string;
     const lower = key.toLowerCase();

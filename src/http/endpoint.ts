@@ -10,15 +10,15 @@ import type { Receiver } from './post.js';
 export interface Endpoint {
   readonly service: RouteService;
   readonly inbounds: readonly Inbound[];
-  /** For clients on HTTP+SSE; undefined where the route has no place for them. */
+  /** For clients on HTTP+SSE; undefined where the route does not serve them. */
   readonly sse: SseInbound | undefined;
-  /** Whether the caller's credentials go on to the backend. */
+  /** Whether the backend gets the caller's credentials. */
   readonly forwardAuthorization: boolean;
-  /** Who issues the credentials of the route; undefined where none of them goes on. */
+  /** Protected resource metadata; undefined where the backend gets no credentials of callers. */
   readonly metadata: ResourceMetadata | undefined;
 }
 
-/** Passes each message on to the era that claims it. */
+/** Passes each message to the era that claims it. */
 export class ByEra implements Receiver {
   readonly #endpoint: Endpoint;
 
@@ -38,7 +38,7 @@ export class ByEra implements Receiver {
   }
 }
 
-/** The first side that claims a message; the last one takes what nobody claimed. */
+/** The first side that claims a message; the last one if none does. */
 function claimant(inbounds: readonly Inbound[], call: HttpCall, message: Frame | Batch): Inbound {
   for (const inbound of inbounds) if (inbound.claimsPost(call, message)) return inbound;
   return inbounds.at(-1) as Inbound;

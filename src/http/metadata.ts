@@ -5,40 +5,40 @@ import { CODE } from '../exchange/errors.js';
 import { sendError, serveDocument } from './document.js';
 import type { Endpoint } from './endpoint.js';
 
-/** Serves the protected resource metadata of the routes. Nobody needs a credential to learn which one is needed. */
+/** Serves the protected resource metadata of the routes, which clients read before they have a credential (RFC 9728). */
 export function serveMetadata(fastify: FastifyInstance, endpoints: readonly Endpoint[]): void {
-  for (const [place, metadata] of placesOf(endpoints)) {
-    serveDocument(fastify, place, async (request, reply) => {
+  for (const [path, metadata] of pathsOf(endpoints)) {
+    serveDocument(fastify, path, async (request, reply) => {
       const { host } = request.raw.headers;
       if (host === undefined || !URL.canParse(`http://${host}`)) {
         refuse(reply, 400, 'Bad Request: Host is missing or malformed');
         return reply;
       }
       const [path = ''] = (request.raw.url ?? '').split('?', 1);
-      await answer(reply, () => metadata.document(host, path));
+      await respond(reply, () => metadata.document(host, path));
       return reply;
     });
   }
 }
 
-/** A path stands for the route that it names as it is; the root for the only route. */
-function placesOf(endpoints: readonly Endpoint[]): ReadonlyMap<string, ResourceMetadata> {
+/** The metadata by path. Two routes may share a path: it belongs to the one that it names without the public path. */
+function pathsOf(endpoints: readonly Endpoint[]): ReadonlyMap<string, ResourceMetadata> {
   const all = endpoints.flatMap(({ metadata }) => metadata ?? []);
-  const places = new Map<string, ResourceMetadata>();
-  const add = (place: string | undefined, metadata: ResourceMetadata): void => {
-    if (place !== undefined && !places.has(place)) places.set(place, metadata);
+  const paths = new Map<string, ResourceMetadata>();
+  const add = (path: string | undefined, metadata: ResourceMetadata): void => {
+    if (path !== undefined && !paths.has(path)) paths.set(path, metadata);
   };
   for (const index of [0, 1]) for (const metadata of all) add(metadata.paths[index], metadata);
   const [only, ...others] = endpoints;
   if (only?.metadata !== undefined && others.length === 0) add(WELL_KNOWN, only.metadata);
-  return places;
+  return paths;
 }
 
 function refuse(reply: FastifyReply, status: number, message: string): void {
   sendError(reply, { status, code: CODE.server, message });
 }
 
-async function answer(reply: FastifyReply, find: () => Promise<Buffer | undefined>): Promise<void> {
+async function respond(reply: FastifyReply, find: () => Promise<Buffer | undefined>): Promise<void> {
   try {
     const document = await find();
     if (document === undefined) {
@@ -48,6 +48,6 @@ async function answer(reply: FastifyReply, find: () => Promise<Buffer | undefine
     reply.header('content-type', 'application/json').header('cache-control', 'no-store').send(document);
   } catch (error) {
     if (!(error instanceof MetadataUnavailable)) throw error;
-    refuse(reply, 502, 'Bad Gateway: the metadata of the backend cannot be had');
+    refuse(reply, 502, 'Bad Gateway: the metadata of the backend cannot be read');
   }
 }

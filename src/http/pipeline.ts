@@ -107,11 +107,11 @@ export class RequestPipeline {
 
   /**
    * Attaches a stage behind those that are there; it sees the requests that begin from now on.
-   * @returns detaches it
+   * @returns detaches it when it is disposed
    */
-  attach(stage: Stage): () => void {
+  attach(stage: Stage): Disposable {
     this.#setStages([...this.#stages, stage]);
-    return () => this.#setStages(this.#stages.filter((other) => other !== stage));
+    return { [Symbol.dispose]: () => this.#setStages(this.#stages.filter((other) => other !== stage)) };
   }
 
   /** A request has begun. */

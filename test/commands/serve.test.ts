@@ -44,7 +44,7 @@ async function serve(gateway: Partial<Gateway>) {
   const close = vi.fn(gateway.close ?? (async () => {}));
   const createGateway = vi.fn(() => ({
     listen: async () => 'http://127.0.0.1:8080',
-    attach: () => () => {},
+    attach: () => ({ [Symbol.dispose]() {} }),
     ...gateway,
     close,
   }));

@@ -21,11 +21,11 @@ afterAll(async () => {
   await backend.close();
 });
 
-const detachers: (() => void)[] = [];
+const attached: Disposable[] = [];
 afterEach(() => {
-  for (const detach of detachers.splice(0)) detach();
+  for (const attachment of attached.splice(0)) attachment[Symbol.dispose]();
 });
-const attach = (stage: Stage): void => void detachers.push(gateway.attach(stage));
+const attach = (stage: Stage): void => void attached.push(gateway.attach(stage));
 
 interface Seen {
   readonly id: string;
@@ -366,9 +366,9 @@ describe('a stage', () => {
     const session = await legacy(gateway.url());
     const stream = await session.listen();
     const late = new Recording();
-    const detach = gateway.attach(late);
+    const attachment = gateway.attach(late);
     const other = await session.listen();
-    detach();
+    attachment[Symbol.dispose]();
     await session.delete();
     await Promise.all([stream.done, other.done]);
     await until(() => recording.seen.every(({ response }) => response !== undefined), 'the ends');

@@ -18,7 +18,7 @@ export interface TestGateway {
   restart(): Promise<void>;
   stop(): Promise<void>;
   /** Attaches a stage to the pipeline of the running gateway. */
-  attach(stage: Stage): () => void;
+  attach(stage: Stage): Disposable;
   start(): Promise<void>;
   close(): Promise<void>;
 }
