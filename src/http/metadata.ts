@@ -7,8 +7,8 @@ import type { Endpoint } from './endpoint.js';
 
 /** Serves the protected resource metadata of the routes, which clients read before they have a credential (RFC 9728). */
 export function serveMetadata(fastify: FastifyInstance, endpoints: readonly Endpoint[]): void {
-  for (const [path, metadata] of pathsOf(endpoints)) {
-    serveDocument(fastify, path, async (request, reply) => {
+  for (const [url, metadata] of pathsOf(endpoints)) {
+    serveDocument(fastify, url, async (request, reply) => {
       const { host } = request.raw.headers;
       if (host === undefined || !URL.canParse(`http://${host}`)) {
         refuse(reply, 400, 'Bad Request: Host is missing or malformed');
