@@ -39,6 +39,14 @@ export function abortable<T>(
 }
 
 /**
+ * Waits for a promise; no longer than until the signal is aborted, where there is one.
+ * @throws the reason of the signal
+ */
+export async function waitFor<T>(wanted: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return signal === undefined || !(wanted instanceof Promise) ? wanted : abortable(signal, wanted);
+}
+
+/**
  * Resolves after a while.
  * @throws the reason of the signal, when that is aborted first
  */

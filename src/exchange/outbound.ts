@@ -37,7 +37,7 @@ export interface Outbound {
    */
   call(exchange: Exchange, routing?: CallRouting): Promise<Outcome>;
   /** What the backend is to this caller; for a caller with a session, what its handshake said. */
-  describe(caller: Caller): Promise<ServerDescription>;
+  describe(caller: Caller, signal?: AbortSignal): Promise<ServerDescription>;
   /**
    * Lets the backend judge the credentials of a client that showed others before, and uses them from then on.
    * @throws ExchangeError when the backend refuses them, or cannot be asked

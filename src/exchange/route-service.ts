@@ -1,6 +1,6 @@
 import type { ChangeFilter } from './changes.js';
 import type { Exchange } from './exchange.js';
-import type { Subscriber, Subscription } from './hub.js';
+import type { Subscriber } from './hub.js';
 import type { ServerDescription } from './outbound.js';
 import type { ErrorOutcome, Outcome } from './outcome.js';
 import type { Caller, EraName } from './types.js';
@@ -14,16 +14,11 @@ export interface RouteService {
    * The era of the backend that requests of this caller go to.
    * @throws ExchangeError when that cannot be found out
    */
-  eraFor(caller: Caller): Promise<EraName>;
+  eraFor(caller: Caller, signal?: AbortSignal): Promise<EraName>;
   /** @throws ExchangeError when the backend cannot be asked and never was */
-  describe(caller: Caller): Promise<ServerDescription>;
+  describe(caller: Caller, signal?: AbortSignal): Promise<ServerDescription>;
   /** @throws ExchangeError when the backend refuses the credentials of the caller, or cannot be asked */
   authenticate(caller: Caller): Promise<void>;
-  /**
-   * Tells a subscriber of changes at the backend until its subscription is closed.
-   * @throws ExchangeError when the backend cannot be asked
-   */
-  subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription>;
   /**
    * Tells a subscriber of changes as long as an exchange lasts.
    * @param acknowledge called once it is known what will be heard of

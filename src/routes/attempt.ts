@@ -1,3 +1,4 @@
+import { waitFor } from '../exchange/abortable.js';
 import { ExchangeError } from '../exchange/errors.js';
 import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { CallRouting, Outbound } from '../exchange/outbound.js';
@@ -9,6 +10,8 @@ import type { EraChoice } from './era-choice.js';
 export interface Purpose {
   readonly caller: Caller;
   readonly request?: ExchangeRequest;
+  /** Ends the wait for a side that is still to be found. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -22,7 +25,7 @@ export async function attempt<T>(
 ): Promise<T> {
   const { doubts } = choice;
   const chosen = choice.outboundFor(purpose.caller, purpose.request);
-  const side = chosen instanceof Promise ? await chosen : chosen;
+  const side = chosen instanceof Promise ? await waitFor(chosen, purpose.signal) : chosen;
   try {
     return await work(side);
   } catch (error) {
@@ -41,7 +44,7 @@ async function sideAfter(
   tried: Outbound,
   doubts: number,
   choice: EraChoice,
-  { caller, request }: Purpose,
+  purpose: Purpose,
 ): Promise<Outbound> {
   if (error instanceof OtherSide) {
     const other = choice.otherThan(tried);
@@ -53,7 +56,8 @@ async function sideAfter(
   if (!choice.contradicted(tried.era, doubts, error.proof ? error.message : undefined)) throw meant;
   let other: Outbound;
   try {
-    other = await choice.outboundFor(caller, request);
+    const found = choice.outboundFor(purpose.caller, purpose.request);
+    other = found instanceof Promise ? await waitFor(found, purpose.signal) : found;
   } catch (failure) {
     throw error.otherwise === undefined ? failure : meant;
   }

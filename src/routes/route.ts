@@ -1,9 +1,9 @@
-import { abortable } from '../exchange/abortable.js';
+import { abortable, waitFor } from '../exchange/abortable.js';
 import { CACHEABLE } from '../exchange/cache-key.js';
 import type { ChangeFilter } from '../exchange/changes.js';
 import { badGateway, CODE, cancelled, ExchangeError, timedOut } from '../exchange/errors.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { Subscriber, Subscription } from '../exchange/hub.js';
+import type { Subscriber } from '../exchange/hub.js';
 import type { CallRouting, Outbound, ServerDescription } from '../exchange/outbound.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../exchange/outcome.js';
 import type { ResultCache } from '../exchange/result-cache.js';
@@ -79,15 +79,17 @@ export class Route implements RouteService {
     }
   }
 
-  async eraFor(caller: Caller): Promise<EraName> {
-    return (await this.#options.eraChoice.outboundFor(caller)).era;
+  async eraFor(caller: Caller, signal?: AbortSignal): Promise<EraName> {
+    return (await waitFor(this.#options.eraChoice.outboundFor(caller), signal)).era;
   }
 
-  async describe(caller: Caller): Promise<ServerDescription> {
+  async describe(caller: Caller, signal?: AbortSignal): Promise<ServerDescription> {
     const fresh = this.#descriptions.fresh(caller);
     if (fresh !== undefined) return fresh;
     try {
-      const description = await attempt(this.#options.eraChoice, { caller }, (side) => side.describe(caller));
+      const description = await attempt(this.#options.eraChoice, { caller, signal }, (side) =>
+        side.describe(caller, signal),
+      );
       this.#descriptions.set(caller, description);
       return description;
     } catch (error) {
@@ -105,16 +107,6 @@ export class Route implements RouteService {
       const outcome = this.failureOf(error);
       // An error of the backend itself, or of scopes, does not refuse the credential.
       if (outcome.origin === 'gateway' && !lacksScope(outcome)) throw new ExchangeError(outcome);
-    }
-  }
-
-  async subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
-    try {
-      return await attempt(this.#options.eraChoice, { caller }, (side) =>
-        side.subscribe(caller, filter, subscriber),
-      );
-    } catch (error) {
-      throw new ExchangeError(this.failureOf(error));
     }
   }
 

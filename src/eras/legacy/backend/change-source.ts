@@ -19,6 +19,7 @@ export class LegacyChangeSource implements ChangeSource, SessionWatcher {
   readonly #forwarded: () => ForwardedHeaders;
   readonly #listener: ChangeSourceListener;
   #held: Lease | undefined;
+  #watching: Disposable | undefined;
   #subscribed = new Set<string>();
   #closed = false;
 
@@ -85,7 +86,7 @@ export class LegacyChangeSource implements ChangeSource, SessionWatcher {
       this.#held = held;
       // Listeners have a limit of their own; calls are not to wait until they have left.
       held.park();
-      held.session.watcher = this;
+      this.#watching = held.session.observe(this);
     }
     await held.session.getStreamSettled();
     return held.session;
@@ -124,7 +125,8 @@ export class LegacyChangeSource implements ChangeSource, SessionWatcher {
     this.#held = undefined;
     this.#subscribed = new Set();
     if (held === undefined) return;
-    if (held.session.watcher === this) held.session.watcher = undefined;
+    this.#watching?.[Symbol.dispose]();
+    this.#watching = undefined;
     held.release();
   }
 }

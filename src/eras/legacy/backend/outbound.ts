@@ -1,4 +1,4 @@
-import { abortable } from '../../../exchange/abortable.js';
+import { abortable, waitFor } from '../../../exchange/abortable.js';
 import { type Change, type ChangeFilter, changeOf, LIST_CHANGES } from '../../../exchange/changes.js';
 import { CircuitBreaker } from '../../../exchange/circuit-breaker.js';
 import { badGateway } from '../../../exchange/errors.js';
@@ -26,7 +26,7 @@ import { outcomeOf, refusedHandshake, saidIn } from './replies.js';
 import { Roots } from './roots.js';
 import { BackendSession } from './session.js';
 import { LegacySessionBinding } from './session-binding.js';
-import { type Lease, Waiter } from './session-pool.js';
+import type { Lease } from './session-pool.js';
 import { SetUp } from './session-setup.js';
 import { LegacyTasks } from './tasks.js';
 
@@ -70,16 +70,17 @@ export class LegacyOutbound implements Outbound {
     return session === undefined ? this.#callPooled(exchange) : this.#callOwn(exchange, session);
   }
 
-  async describe(caller: Caller): Promise<ServerDescription> {
+  async describe(caller: Caller, signal?: AbortSignal): Promise<ServerDescription> {
     if (caller.session !== undefined) {
       const binding = this.#binding(caller.session, caller);
-      const session = await binding.session();
-      if (!this.#backend.knowsGetStream && promisesAny(session)) await binding.tryGetStream();
+      const session = await waitFor(binding.session(), signal);
+      if (!this.#backend.knowsGetStream && promisesAny(session))
+        await waitFor(binding.tryGetStream(), signal);
       return describe(session, true);
     }
-    const lease = await this.#pooled.lease(caller);
+    const lease = await this.#pooled.lease(caller, undefined, signal);
     try {
-      await lease.session.getStreamSettled();
+      await waitFor(lease.session.getStreamSettled(), signal);
       return describe(lease.session, false);
     } finally {
       lease.release();
@@ -135,9 +136,8 @@ export class LegacyOutbound implements Outbound {
 
   /** Takes up a session that another process of the gateway opened. */
   restore({ id, revision, cookies }: SealedBackendSession): BackendSession {
-    const session = new BackendSession(this.#backend, restoredInfo(revision), id, RESTORED_IDS_FROM());
-    session.cookies = cookies;
-    return session;
+    const state = { firstRequestId: RESTORED_IDS_FROM(), cookies };
+    return new BackendSession(this.#backend, restoredInfo(revision), id, state);
   }
 
   /** A call of a client with a session: on the one backend session that belongs to it. */
@@ -154,8 +154,8 @@ export class LegacyOutbound implements Outbound {
   async #callOn(binding: LegacySessionBinding, exchange: Exchange): Promise<Outcome> {
     for (let attempt = 0; ; attempt++) {
       const session = binding.ready ?? (await abortable(exchange.signal, binding.session()));
-      const settled = session.getStreamSettled();
-      if (settled !== undefined) await settled;
+      const opening = session.getStreamSettled();
+      if (opening !== undefined) await abortable(exchange.signal, opening);
       const reply = await new LegacyCall(exchange, session, this.#roots, this.onChange).run();
       const again = this.#mayRepeat(reply, session, attempt);
       if (again) {
@@ -179,6 +179,7 @@ export class LegacyOutbound implements Outbound {
       const call = new LegacyCall(exchange, session, this.#roots, onChange);
       let kept = false;
       let attached: Disposable | undefined;
+      let held: Disposable | undefined;
       try {
         if (exchange.caller.logLevel !== undefined)
           await abortable(
@@ -186,8 +187,9 @@ export class LegacyOutbound implements Outbound {
             this.#levels.raise(session, exchange.caller.logLevel, exchange.caller),
           );
         if (lease.use !== 'shared') {
-          await session.getStreamSettled();
-          session.holder = call;
+          const opening = session.getStreamSettled();
+          if (opening !== undefined) await abortable(exchange.signal, opening);
+          held = session.hold(call);
           attached = exchange.attach({
             onParked: () => lease.park(),
             onUnparked: () => lease.unpark(),
@@ -208,7 +210,7 @@ export class LegacyOutbound implements Outbound {
       } finally {
         attached?.[Symbol.dispose]();
         if (!kept) {
-          session.holder = undefined;
+          held?.[Symbol.dispose]();
           lease.release();
         }
       }
@@ -216,12 +218,7 @@ export class LegacyOutbound implements Outbound {
   }
 
   #leaseFor(exchange: Exchange, method: string | undefined): Promise<Lease> {
-    const waiter = new Waiter();
-    const lease = this.#pooled.lease(exchange.caller, waiter, method);
-    return abortable(exchange.signal, lease, {
-      leave: () => waiter.abandon(),
-      late: (late) => late.release(),
-    });
+    return this.#pooled.lease(exchange.caller, method, exchange.signal);
   }
 
   /**

@@ -1,3 +1,4 @@
+import { waitFor } from '../../../exchange/abortable.js';
 import { type Change, type ChangeFilter, changeOf, isChange } from '../../../exchange/changes.js';
 import { CODE } from '../../../exchange/errors.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
@@ -20,7 +21,7 @@ import type { HandshakeParams } from './handshake.js';
 import { keyOf, type Roots } from './roots.js';
 import type { BackendSession } from './session.js';
 import type { SessionListener } from './session-events.js';
-import { type Lease, type PoolOptions, SessionPool, type Waiter } from './session-pool.js';
+import { type Lease, type PoolOptions, SessionPool } from './session-pool.js';
 import type { SetUp } from './session-setup.js';
 
 export interface PooledSessionsOptions extends PoolOptions {
@@ -77,27 +78,29 @@ export class PooledSessions {
 
   /** What {@link PooledSessions.lease} gives, where there is nothing to wait for. */
   ready(caller: Caller, method: string): Lease | undefined {
+    if (this.#options.isolation === 'call') return undefined;
     const { key, asks } = this.#identityOf(caller);
-    const shared = this.#options.isolation !== 'call' && !(asks && !NEVER_ASKING.has(method));
-    return shared ? this.#pool.readyShared(key) : undefined;
+    if (!asks || NEVER_ASKING.has(method)) return this.#pool.readyShared(key);
+    // Where clients listen, the session may have to be subscribed to resources first.
+    return this.#hubs.peek(key) === undefined ? this.#pool.readyExclusive(key) : undefined;
   }
 
   /**
    * A session for a caller: to itself while it does something during which the server may ask it something.
    * @param method what it is for; undefined where it is to be seen what the backend can do
    */
-  lease(caller: Caller, waiter?: Waiter, method?: string): Promise<Lease> {
+  lease(caller: Caller, method?: string, signal?: AbortSignal): Promise<Lease> {
     const { isolation } = this.#options;
     const { key, asks, open } = this.#sessionOf(caller);
     if (isolation === 'call') {
       const hears = asks || method === undefined;
-      return this.#pool.acquireOnce(caller.forwarded, () => open(hears), waiter);
+      return this.#pool.acquireOnce(caller.forwarded, () => open(hears), signal);
     }
     return asks && method !== undefined && !NEVER_ASKING.has(method)
       ? this.#pool
-          .acquireExclusive(key, caller.forwarded, () => open(true), waiter)
-          .then((lease) => this.#watchToo(lease, key, caller))
-      : this.#pool.acquireShared(key, caller.forwarded, () => open(true), waiter);
+          .acquireExclusive(key, caller.forwarded, () => open(true), signal)
+          .then((lease) => this.#watchToo(lease, key, caller, signal))
+      : this.#pool.acquireShared(key, caller.forwarded, () => open(true), signal);
   }
 
   /** @throws ExchangeError when the backend cannot be asked */
@@ -125,7 +128,12 @@ export class PooledSessions {
    * Where each session has a server of its own, only the one on which a call changes a resource knows of it, and tells of
    * it only if it was asked to: it is, as the one that is listened to was.
    */
-  async #watchToo(lease: Lease, key: string, caller: Caller): Promise<Lease> {
+  async #watchToo(
+    lease: Lease,
+    key: string,
+    caller: Caller,
+    signal: AbortSignal | undefined,
+  ): Promise<Lease> {
     const { session } = lease;
     const wanted =
       session.backend.transport.ownsSessions === true ? this.#hubs.peek(key)?.resources : undefined;
@@ -136,8 +144,14 @@ export class PooledSessions {
     for (const uri of missing) watched.add(uri);
     // What it refuses, or that it is gone, the call will find out by itself.
     const asked = this.#options.setUp.askForEach(missing, session, 'resources/subscribe', caller.forwarded);
-    await asked.catch(ignoreFailure);
-    return lease;
+    const settled = asked.catch(ignoreFailure);
+    try {
+      await waitFor(settled, signal);
+      return lease;
+    } catch (error) {
+      lease.release();
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
@@ -184,8 +198,8 @@ export class PooledSessions {
     const key = keyOf(caller);
     const lastKnown = asks && roots.policy !== 'off' ? () => roots.lastKnown(key) : undefined;
     return new PooledListener(session, caller.forwarded, lastKnown, (frame) => {
-      const { watcher } = session;
-      if (watcher !== undefined) watcher.onChange(frame);
+      const { watchers } = session;
+      if (watchers.length > 0) for (const watcher of watchers) watcher.onChange(frame);
       else if (isOfCall(session) || session.backend.transport.ownsSessions === true)
         this.changed(caller, frame);
       else onChange(changeOf(frame));

@@ -285,7 +285,7 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
     this.#session = session;
     this.#backoff.noteUp();
     this.#hadSession = true;
-    session.watcher = this;
+    session.observe(this);
     if (this.#client.listening || this.#expecting > 0) session.openGetStream(this, this.forwarded);
   }
 }

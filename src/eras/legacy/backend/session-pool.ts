@@ -1,3 +1,4 @@
+import { waitFor } from '../../../exchange/abortable.js';
 import { overloaded } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
 import type { BackendSession } from './session.js';
@@ -12,17 +13,30 @@ export interface PoolOptions {
 /** How a session is used: by any number of calls, by one call at a time, or by one call alone. */
 export type Use = 'shared' | 'exclusive' | 'once';
 
-interface Entry {
+/** A session, from the first call that wants it. */
+class Entry {
   readonly key: string;
   readonly use: Use;
   readonly forwarded: ForwardedHeaders;
+  readonly opening: Promise<BackendSession>;
   session: BackendSession | undefined;
-  opening: Promise<BackendSession>;
   /** Calls that have the session, or wait for it. */
-  holders: number;
-  /** Whoever has it waits, for a person or for changes; it does not count meanwhile. */
-  parked: boolean;
-  state: 'waiting' | 'open' | 'gone';
+  holders = 0;
+  /** The call waits, for a person or for changes; the session does not count meanwhile. */
+  parked = false;
+  state: 'waiting' | 'open' | 'gone' = 'waiting';
+
+  constructor(
+    key: string,
+    use: Use,
+    forwarded: ForwardedHeaders,
+    open: (entry: Entry) => Promise<BackendSession>,
+  ) {
+    this.key = key;
+    this.use = use;
+    this.forwarded = forwarded;
+    this.opening = open(this);
+  }
 }
 
 /** The end of an entry's wait: with a session to take over, or with room to open one. */
@@ -91,17 +105,6 @@ class EntryLease implements Lease {
 
 export type Opener = () => Promise<BackendSession>;
 
-/** Someone who asks the pool for a session, and may lose interest before there is one. */
-export class Waiter {
-  /** Set by the pool while there is something to leave. */
-  leave: (() => void) | undefined;
-
-  /** Leaves the line. The promise of the lease is rejected, or gives a lease that is released already. */
-  abandon(): void {
-    this.leave?.();
-  }
-}
-
 /**
  * The sessions that the gateway holds on behalf of clients that have none of their own. A shared session carries any
  * number of calls at once; an exclusive one carries one call at a time, so that whatever the backend asks belongs to
@@ -146,15 +149,21 @@ export class SessionPool {
     return new EntryLease(entry, this.#holding);
   }
 
+  /** What {@link SessionPool.acquireExclusive} gives, where there is nothing to wait for. */
+  readyExclusive(key: string): Lease | undefined {
+    const entry = this.#idleExclusive(key);
+    return entry === undefined ? undefined : new EntryLease(entry, this.#holding);
+  }
+
   /**
-   * The session of a key, opened by whoever comes first; the others wait for the same handshake.
-   * @throws whatever `open` throws
+   * The session of a key. Only the first call opens it; others wait for the same handshake.
+   * @throws what `open` throws, or the reason of the signal
    */
   async acquireShared(
     key: string,
     forwarded: ForwardedHeaders,
     open: Opener,
-    waiter?: Waiter,
+    signal?: AbortSignal,
   ): Promise<Lease> {
     let entry = this.#shared.get(key);
     if (entry?.session?.lost === true) {
@@ -165,7 +174,7 @@ export class SessionPool {
       entry = this.#start(key, 'shared', forwarded, open);
       this.#shared.set(key, entry);
     }
-    return this.#lease(entry, waiter);
+    return this.#lease(entry, signal);
   }
 
   /** A session of a key that no other call has. */
@@ -173,15 +182,15 @@ export class SessionPool {
     key: string,
     forwarded: ForwardedHeaders,
     open: Opener,
-    waiter?: Waiter,
+    signal?: AbortSignal,
   ): Promise<Lease> {
     const entry = this.#idleExclusive(key) ?? this.#start(key, 'exclusive', forwarded, open);
-    return this.#lease(entry, waiter);
+    return this.#lease(entry, signal);
   }
 
   /** A session for one call, ended after it. */
-  async acquireOnce(forwarded: ForwardedHeaders, open: Opener, waiter?: Waiter): Promise<Lease> {
-    return this.#lease(this.#start('', 'once', forwarded, open), waiter);
+  async acquireOnce(forwarded: ForwardedHeaders, open: Opener, signal?: AbortSignal): Promise<Lease> {
+    return this.#lease(this.#start('', 'once', forwarded, open), signal);
   }
 
   /** Ends every session; whoever waits for one is refused. */
@@ -195,18 +204,8 @@ export class SessionPool {
 
   #start(key: string, use: Use, forwarded: ForwardedHeaders, open: Opener): Entry {
     if (this.#closed) throw closing();
-    const entry: Entry = {
-      key,
-      use,
-      forwarded,
-      session: undefined,
-      holders: 0,
-      parked: false,
-      state: 'waiting',
-      opening: undefined as unknown as Promise<BackendSession>,
-    };
+    const entry = new Entry(key, use, forwarded, (opened) => this.#open(opened, open));
     this.#entries.add(entry);
-    entry.opening = this.#open(entry, open);
     // Those who wait hear of a failure; there may be none left.
     entry.opening.catch(() => {});
     this.#sweeper ??= setInterval(() => this.#sweep(), Math.min(this.#options.idleMs, 5_000)).unref();
@@ -235,18 +234,16 @@ export class SessionPool {
     return undefined;
   }
 
-  async #lease(entry: Entry, waiter: Waiter | undefined): Promise<Lease> {
+  /** @throws the reason of the signal, when that is aborted before the session is there */
+  async #lease(entry: Entry, signal: AbortSignal | undefined): Promise<Lease> {
     const lease = new EntryLease(entry, this.#holding);
     if (entry.session !== undefined) return lease;
-    if (waiter !== undefined) waiter.leave = () => lease.release();
     try {
-      await entry.opening;
+      await waitFor(entry.opening, signal);
       return lease;
     } catch (error) {
       lease.release();
       throw error;
-    } finally {
-      if (waiter !== undefined) waiter.leave = undefined;
     }
   }
 

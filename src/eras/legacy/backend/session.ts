@@ -72,6 +72,15 @@ const AWAY_MS = 10_000;
 const MAX_RESPONSES = 64;
 const MAX_WAITING_RESPONSES = 1_024;
 
+/** Of a session that another process opened. */
+export interface RestoredState {
+  readonly firstRequestId?: number;
+  /** Value of the `Cookie` header. */
+  readonly cookies?: string | undefined;
+}
+
+const NO_WATCHERS: readonly SessionWatcher[] = [];
+
 /**
  * A session with a legacy backend, from its handshake to its end. Ids of requests are the gateway's own, from 1 and
  * never used twice: SDK servers cannot cancel the request 0, and hang or refuse when two in flight share an id.
@@ -89,26 +98,55 @@ export class BackendSession {
   readonly #headers: readonly string[];
   #nextId: number;
   #calls: UnorderedSet<CallInFlight> | undefined;
+  #holder: RpcListener | undefined;
+  #watchers: readonly SessionWatcher[] = NO_WATCHERS;
   #getStream: StandaloneGetStream | undefined;
   #withoutGetStream = false;
   #responses = 0;
   #waitingResponses: (() => void)[] | undefined;
 
-  constructor(backend: LegacyBackend, info: InitializeInfo, id: string | undefined, firstRequestId = 1) {
+  constructor(
+    backend: LegacyBackend,
+    info: InitializeInfo,
+    id: string | undefined,
+    { firstRequestId = 1, cookies }: RestoredState = {},
+  ) {
     this.backend = backend;
     this.info = info;
     this.id = id;
     this.#headers = postHeaders(info.revision, id);
     this.#nextId = firstRequestId;
+    if (cookies !== undefined) this.#cookies = new CookieJar(cookies);
   }
 
   /** The call that has the session to itself: what comes outside any call belongs to it. */
-  holder: RpcListener | undefined;
-  watcher: SessionWatcher | undefined;
+  get holder(): RpcListener | undefined {
+    return this.#holder;
+  }
 
-  /** Requests in flight. */
-  get busy(): number {
-    return this.#calls?.size ?? 0;
+  /** Hands what comes outside any call to a listener, in place of the one before, until it is disposed of. */
+  hold(listener: RpcListener): Disposable {
+    this.#holder = listener;
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#holder === listener) this.#holder = undefined;
+      },
+    };
+  }
+
+  /** Those that observe the session. */
+  get watchers(): readonly SessionWatcher[] {
+    return this.#watchers;
+  }
+
+  /** Adds an observer of the session until it is disposed of. */
+  observe(watcher: SessionWatcher): Disposable {
+    this.#watchers = [...this.#watchers, watcher];
+    return {
+      [Symbol.dispose]: () => {
+        this.#watchers = this.#watchers.filter((other) => other !== watcher);
+      },
+    };
   }
 
   /** Headers of a POST on this session, name and value in turn. */
@@ -297,10 +335,6 @@ export class BackendSession {
     return this.#cookies?.header;
   }
 
-  set cookies(header: string | undefined) {
-    this.#cookies = header === undefined ? undefined : new CookieJar(header);
-  }
-
   /** A request of the gateway's own, which may take as long as a handshake. */
   async ask(method: string, params: Rope | undefined, forwarded: ForwardedHeaders): Promise<RpcReply> {
     const { handshakeMs } = this.backend;
@@ -322,7 +356,7 @@ export class BackendSession {
     this.lost = true;
     this.closeGetStream();
     if (this.id !== undefined) this.backend.transport.dropSession?.(this.id);
-    this.watcher?.onLost();
+    for (const watcher of this.#watchers) watcher.onLost();
   }
 
   /** Ends the session at the backend; never throws, and takes no longer than a few seconds. */

@@ -30,7 +30,7 @@ export interface Watch {
 interface StreamSession {
   readonly backend: LegacyBackend;
   readonly lost: boolean;
-  readonly watcher: SessionWatcher | undefined;
+  readonly watchers: readonly SessionWatcher[];
   /** Headers of a GET on the session, name and value in turn. */
   getHeaders(forwarded: ForwardedHeaders): string[];
   /** Finds out whether the backend still knows the session, and drops it otherwise. */
@@ -63,8 +63,7 @@ export class StandaloneGetStream implements ResponseSink {
   #askedAt = 0;
   #watch: { live: boolean } | undefined;
   readonly #opened: () => void;
-  /** Resolves when the backend has answered the first GET, one way or the other, or takes too long to. */
-  readonly settled: Promise<void>;
+  #settled: Promise<void> | undefined;
 
   constructor(
     session: StreamSession,
@@ -77,19 +76,28 @@ export class StandaloneGetStream implements ResponseSink {
     this.#forwarded = forwarded;
     this.#onStray = onStray;
     let opened = (): void => {};
-    this.settled = new Promise((resolve) => {
+    this.#settled = new Promise((resolve) => {
       const { backend } = session;
+      const settle = (): void => {
+        this.#settled = undefined;
+        resolve();
+      };
       const late = (): void => {
         backend.delaysGetStream = true;
-        resolve();
+        settle();
       };
       const timer = setTimeout(late, backend.delaysGetStream ? 0 : FIRST_ANSWER_MS);
       opened = () => {
         clearTimeout(timer);
-        resolve();
+        settle();
       };
     });
     this.#opened = opened;
+  }
+
+  /** Until the backend has answered the first GET in any way, or takes too long to. */
+  get settled(): Promise<void> | undefined {
+    return this.#settled;
   }
 
   open(): void {
@@ -136,7 +144,7 @@ export class StandaloneGetStream implements ResponseSink {
   }
 
   #begin(): void {
-    const { backend, watcher } = this.#session;
+    const { backend, watchers } = this.#session;
     backend.noteGetStream(true);
     this.#wasOpen = true;
     this.#backoff.noteUp();
@@ -144,7 +152,7 @@ export class StandaloneGetStream implements ResponseSink {
     const missed = this.#missed;
     this.#missed = false;
     // With an event id to go on from, the backend itself sends what was missed.
-    if (missed && this.#lastEventId === undefined) watcher?.onGap();
+    if (missed && this.#lastEventId === undefined) for (const watcher of watchers) watcher.onGap();
     this.#opened();
   }
 
@@ -199,7 +207,7 @@ export class StandaloneGetStream implements ResponseSink {
     if (this.#closed) return;
     this.#givenUp = reason;
     if (reason === 'none') this.#session.backend.noteGetStream(false);
-    this.#session.watcher?.onUnreadable();
+    for (const watcher of this.#session.watchers) watcher.onUnreadable();
     this.#opened();
   }
 

@@ -111,6 +111,7 @@ export class LegacyTasks {
   async carryOut(exchange: Exchange, taskCall: TaskCall): Promise<CarriedOut> {
     const place = exchange.taskKeeper?.admit();
     let run: TaskRun | undefined;
+    let held: Disposable | undefined;
     try {
       const reply = await taskCall.call.run(AS_TASK);
       const state =
@@ -118,24 +119,36 @@ export class LegacyTasks {
           ? createdTask(reply.frame.bytes, reply.frame.result, new Date())
           : undefined;
       if (state === undefined) return { outcome: undefined, kept: false, reply };
-      run = this.#begin(exchange, state, taskCall, place);
+      const { lease } = taskCall;
+      run = this.#begin(exchange, state, taskCall, place, () => {
+        held?.[Symbol.dispose]();
+        if (place !== undefined) lease.release();
+      });
+      held = lease.use === 'shared' ? undefined : lease.session.hold(run);
       if (place === undefined) {
         const result = follow(exchange, run);
         const leave = (): void => void run?.end();
         return { outcome: await abortable(exchange.signal, result, { leave }), kept: false };
       }
-      taskCall.lease.park();
-      const { info } = taskCall.lease.session;
+      lease.park();
+      const { info } = lease.session;
       return { outcome: handleOf(state, place.keep(run), info.serverInfo), kept: true };
     } finally {
       if (run === undefined) place?.giveBack();
+      if (place === undefined) held?.[Symbol.dispose]();
     }
   }
 
-  #begin(exchange: Exchange, state: TaskState, taskCall: TaskCall, place: TaskPlace | undefined): TaskRun {
+  #begin(
+    exchange: Exchange,
+    state: TaskState,
+    taskCall: TaskCall,
+    place: TaskPlace | undefined,
+    onOver: () => void,
+  ): TaskRun {
     const { lease, call, onChange } = taskCall;
     const { session } = lease;
-    const run: TaskRun = new TaskRun({
+    return new TaskRun({
       session,
       state,
       caller: exchange.caller,
@@ -146,13 +159,8 @@ export class LegacyTasks {
           : { method: frame.method, params: frame.params, bytes: frame.bytes },
       answerRoots: (ask) => this.#roots.answer(exchange.caller, ask),
       onChange,
-      onOver: () => {
-        if (session.holder === run) session.holder = undefined;
-        if (place !== undefined) lease.release();
-      },
+      onOver,
     });
-    if (lease.use !== 'shared') session.holder = run;
-    return run;
   }
 
   /** Requests about tasks of a client whose own they are not: the gateway knows those that are. */
@@ -187,21 +195,24 @@ async function follow(exchange: Exchange, run: TaskRun): Promise<Outcome> {
     }
     if (run.outcome !== undefined) return run.outcome;
     if (run.state.status === 'cancelled') break;
-    await nextLook(run);
+    await nextLook(run, exchange.signal);
     if (run.outcome !== undefined) return run.outcome;
   }
   return ownError({ code: CODE.internal, message: 'The task was cancelled' });
 }
 
-function nextLook(run: TaskRun): Promise<void> {
+/** Resolves when it is time to look again, or the call is cancelled. */
+function nextLook(run: TaskRun, signal: AbortSignal): Promise<void> {
   const asked = run.state.pollIntervalMs ?? USUAL_POLL_MS;
   return new Promise((resolve) => {
     const over = (): void => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', over);
       run.onNews(undefined);
       resolve();
     };
     const timer = setTimeout(over, Math.min(Math.max(asked, SHORTEST_POLL_MS), LONGEST_POLL_MS));
     run.onNews(over);
+    signal.addEventListener('abort', over);
   });
 }

@@ -1,4 +1,4 @@
-import { abortable } from '../../../exchange/abortable.js';
+import { abortable, waitFor } from '../../../exchange/abortable.js';
 import { type Change, type ChangeFilter, LIST_CHANGES } from '../../../exchange/changes.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { Hub, Subscriber, Subscription } from '../../../exchange/hub.js';
@@ -52,7 +52,7 @@ export class ModernOutbound implements Outbound {
     this.#hubs = new Hubs({ onChange, onFault: options.onFault });
     this.#removed = new RemovedMethods({
       backend: this.#backend,
-      describe: (caller) => this.describe(caller),
+      describe: (caller, signal) => this.describe(caller, signal),
       bindingOf: (session, caller) => this.#bindingOf(session, caller),
     });
   }
@@ -84,9 +84,9 @@ export class ModernOutbound implements Outbound {
     }
   }
 
-  async describe(caller: Caller): Promise<ServerDescription> {
+  async describe(caller: Caller, signal?: AbortSignal): Promise<ServerDescription> {
     if (caller.session !== undefined) this.#bindingOf(caller.session, caller);
-    return this.#backend.descriptions.describe(caller);
+    return waitFor(this.#backend.descriptions.describe(caller), signal);
   }
 
   async authenticate(caller: Caller): Promise<void> {

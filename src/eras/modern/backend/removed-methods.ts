@@ -1,3 +1,4 @@
+import { abortable } from '../../../exchange/abortable.js';
 import { CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { ServerDescription } from '../../../exchange/outbound.js';
@@ -11,7 +12,7 @@ import type { ModernSessionBinding } from './session-binding.js';
 
 export interface RemovedMethodsOptions {
   readonly backend: ModernBackend;
-  readonly describe: (caller: Caller) => Promise<ServerDescription>;
+  readonly describe: (caller: Caller, signal: AbortSignal) => Promise<ServerDescription>;
   readonly bindingOf: (session: ClientSession, caller: Caller) => ModernSessionBinding;
 }
 
@@ -28,7 +29,7 @@ export class RemovedMethods {
     const { method } = exchange.request;
     if (method.startsWith('tasks/')) {
       const { descriptions } = this.#options.backend;
-      return (await descriptions.makesTasks(exchange.caller))
+      return (await abortable(exchange.signal, descriptions.makesTasks(exchange.caller)))
         ? this.#ofTask(exchange)
         : unknownMethod(method);
     }
@@ -37,7 +38,7 @@ export class RemovedMethods {
       return this.#subscribe(exchange);
     if (method === 'logging/setLevel') {
       // The level is in `_meta` of each further request of the session.
-      const { capabilities } = await this.#options.describe(exchange.caller);
+      const { capabilities } = await this.#options.describe(exchange.caller, exchange.signal);
       if ('logging' in (JSON.parse(capabilities) as object)) return emptyResult();
     }
     return unknownMethod(method);
@@ -53,14 +54,14 @@ export class RemovedMethods {
   }
 
   /** Changes the subscriptions of a session, whose client receives changes on its standalone GET stream. */
-  async #subscribe({ request, caller }: Exchange): Promise<Outcome> {
+  async #subscribe({ request, caller, signal }: Exchange): Promise<Outcome> {
     const { bytes, node } = request.params;
     const uri = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'uri'));
     if (uri === undefined || caller.session === undefined)
       return ownError({ code: CODE.invalidParams, message: 'Invalid params: uri must be a string' });
     const binding = this.#options.bindingOf(caller.session, caller);
-    if (request.method === 'resources/unsubscribe') await binding.unsubscribe(uri);
-    else if (!(await binding.subscribe(uri)))
+    if (request.method === 'resources/unsubscribe') await abortable(signal, binding.unsubscribe(uri));
+    else if (!(await abortable(signal, binding.subscribe(uri))))
       return ownError({ code: CODE.invalidParams, message: `The server does not tell of changes of ${uri}` });
     return emptyResult();
   }

@@ -17,6 +17,12 @@ export interface RequestsOptions {
   readonly ownInfo: string;
 }
 
+export interface RequestLimits {
+  /** Longest time for the reply, in milliseconds. */
+  readonly limitMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Writes the envelopes and headers of requests to a modern backend, and sends requests of the gateway's own. */
 export class ModernRequests {
   readonly #options: RequestsOptions;
@@ -56,16 +62,16 @@ export class ModernRequests {
   /**
    * Sends a request of the gateway's own on behalf of a caller.
    * @param params by name; a `Rope` is JSON text
-   * @param limitMs longest time for the reply
+   * @throws the reason of the signal
    */
   async request(
     caller: Caller,
     method: string,
     params: Record<string, unknown> | undefined,
-    limitMs: number,
+    limits: RequestLimits,
   ): Promise<RpcReply> {
-    const deadline = performance.now() + limitMs;
-    const send = (): Promise<RpcReply> => this.#sendOwn(caller, method, params, limitMs, deadline);
+    const deadline = performance.now() + limits.limitMs;
+    const send = (): Promise<RpcReply> => this.#sendOwn(caller, method, params, limits, deadline);
     const reply = await send();
     return namesOwnVersion(reply) ? send() : reply;
   }
@@ -74,9 +80,10 @@ export class ModernRequests {
     caller: Caller,
     method: string,
     params: Record<string, unknown> | undefined,
-    limitMs: number,
+    { limitMs, signal }: RequestLimits,
     deadline: number,
   ): Promise<RpcReply> {
+    signal?.throwIfAborted();
     const { transport, ticker } = this.#options;
     const id = numberId(this.nextId());
     const all = this.#ownParams(caller);
@@ -88,11 +95,13 @@ export class ModernRequests {
     const rpc = new RpcCall(id, ticker, SILENT);
     const expire = (): void => rpc.abort(`no answer to ${method} within ${limitMs} ms`);
     const timer = setTimeout(expire, deadline - performance.now()).unref();
-    try {
-      return await rpc.post({ transport, headers, body, repeatable: isSafe(method) }).reply;
-    } finally {
-      clearTimeout(timer);
-    }
+    const abort = (): void => rpc.abort('the exchange was cancelled');
+    signal?.addEventListener('abort', abort);
+    const reply = await rpc.post({ transport, headers, body, repeatable: isSafe(method) }).reply;
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+    signal?.throwIfAborted();
+    return reply;
   }
 
   /** Opens a `subscriptions/listen` stream on behalf of a caller. */

@@ -23,6 +23,7 @@ export async function sendRequest(
   backend: ModernBackend,
   { id, headers, body }: OutgoingRequest,
 ): Promise<RpcReply> {
+  if (exchange.cancelled !== undefined) throw cancelled(exchange.cancelled);
   const startedAt = performance.now();
   const rpc = new RpcCall(id, backend.ticker, new CallListener(exchange, backend.onChange));
   const observing = exchange.attach({ onCancelled: (reason) => rpc.abort(reason) });

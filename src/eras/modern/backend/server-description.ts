@@ -65,7 +65,9 @@ export class ServerDescriptions {
   }
 
   async #discover(caller: Caller): Promise<ResultFrame> {
-    const reply = await this.#requests.request(caller, 'server/discover', undefined, this.#discoverMs);
+    const reply = await this.#requests.request(caller, 'server/discover', undefined, {
+      limitMs: this.#discoverMs,
+    });
     if (reply.kind !== 'response' || reply.frame.type === 'error') throw failureOf(this.#name, reply);
     return reply.frame;
   }
@@ -83,7 +85,7 @@ export class ServerDescriptions {
   toolsOf(caller: Caller): Promise<ToolMap> {
     const tools = this.#tools.get(callerKey(caller), async (cursor) => {
       const params = cursor === undefined ? undefined : { cursor };
-      const reply = await this.#requests.request(caller, 'tools/list', params, this.#discoverMs);
+      const reply = await this.#requests.request(caller, 'tools/list', params, { limitMs: this.#discoverMs });
       if (reply.kind !== 'response') throw failureOf(this.#name, reply);
       return reply.frame.type === 'result' ? reply.frame : undefined;
     });

@@ -93,7 +93,7 @@ export class SessionTasks {
   async waitForEnd(exchange: Exchange, { bytes, result }: ResultFrame): Promise<Outcome> {
     const task = readTask(bytes.subarray(result.start, result.end));
     if (task === undefined) throw badGateway(`${this.#backendName} answered with what is no task`, 200);
-    const access = this.#access(exchange.caller, task.taskId);
+    const access = this.#access(exchange.caller, task.taskId, exchange.signal);
     try {
       return await this.#outcome(
         exchange,
@@ -120,9 +120,9 @@ export class SessionTasks {
   readonly #methods: Readonly<
     Record<string, ((exchange: Exchange, known: KnownTask) => Promise<Outcome>) | undefined>
   > = {
-    'tasks/get': async ({ caller }, known) => {
+    'tasks/get': async ({ caller, signal }, known) => {
       if (known.kind === 'kept') return this.#keptTask(caller, known);
-      return this.#poll(caller, known);
+      return this.#poll(caller, known, signal);
     },
     'tasks/result': async (exchange, known) => {
       const { caller } = exchange;
@@ -131,27 +131,27 @@ export class SessionTasks {
         return kept === undefined ? taskNotFound() : { ...kept.outcome, edits: new Map(kept.outcome.edits) };
       }
       if (this.#isCancelled(caller, known.id)) return wasCancelled();
-      const finished = await this.#follower.follow(exchange, this.#access(caller, known.id));
+      const finished = await this.#follower.follow(exchange, this.#access(caller, known.id, exchange.signal));
       return this.#outcome(exchange, finished, known.tool);
     },
-    'tasks/cancel': async ({ caller }, known) => {
+    'tasks/cancel': async ({ caller, signal }, known) => {
       if (known.kind === 'kept') {
         const kept = this.#keptTask(caller, known);
         return kept.type === 'error' ? kept : alreadyFinal('completed');
       }
-      const before = await this.#requests.get(caller, known.id);
+      const before = await this.#requests.get(caller, known.id, signal);
       const state = readTask(before.bytes.subarray(before.result.start, before.result.end));
       if (this.#isCancelled(caller, known.id)) return alreadyFinal('cancelled');
       if (state !== undefined && isFinal(state.status)) return alreadyFinal(state.status);
-      await this.#requests.cancel(caller, known.id);
+      await this.#requests.cancel(caller, known.id, signal);
       // The response must have the status (2025-11-25, "Task Cancellation"), even if the backend is not that far yet.
       this.#cancelled.set(keyOf(caller, known.id), true);
-      return this.#poll(caller, known);
+      return this.#poll(caller, known, signal);
     },
   };
 
-  async #poll(caller: Caller, known: BackendTaskName): Promise<Outcome> {
-    const frame = await this.#requests.get(caller, known.id);
+  async #poll(caller: Caller, known: BackendTaskName, signal: AbortSignal): Promise<Outcome> {
+    const frame = await this.#requests.get(caller, known.id, signal);
     const { bytes, result } = frame;
     const outcome = this.#taskOutcome(bytes, result, known.name);
     if (this.#isCancelled(caller, known.id)) outcome.edits.set('status', '"cancelled"');
@@ -210,10 +210,10 @@ export class SessionTasks {
     return this.#cancelled.has(keyOf(caller, taskId));
   }
 
-  #access(caller: Caller, taskId: string): TaskAccess {
+  #access(caller: Caller, taskId: string, signal?: AbortSignal): TaskAccess {
     return {
       key: keyOf(caller, taskId),
-      get: () => this.#requests.get(caller, taskId),
+      get: () => this.#requests.get(caller, taskId, signal),
       update: (inputResponses) => this.#requests.update(caller, taskId, inputResponses),
     };
   }

@@ -19,9 +19,9 @@ export class TaskRequests {
     this.#limitMs = limitMs;
   }
 
-  /** @throws ExchangeError if the backend cannot be asked, or does not have the task */
-  get(caller: Caller, taskId: string): Promise<ResultFrame> {
-    return this.#send(caller, 'tasks/get', { taskId });
+  /** @throws ExchangeError if the backend cannot be asked, or does not have the task; the reason of the signal */
+  get(caller: Caller, taskId: string, signal?: AbortSignal): Promise<ResultFrame> {
+    return this.#send(caller, 'tasks/get', { taskId }, signal);
   }
 
   /**
@@ -33,13 +33,18 @@ export class TaskRequests {
   }
 
   /** @throws ExchangeError */
-  async cancel(caller: Caller, taskId: string): Promise<void> {
-    await this.#send(caller, 'tasks/cancel', { taskId });
+  async cancel(caller: Caller, taskId: string, signal?: AbortSignal): Promise<void> {
+    await this.#send(caller, 'tasks/cancel', { taskId }, signal);
   }
 
-  async #send(caller: Caller, method: string, params: Record<string, unknown>): Promise<ResultFrame> {
+  async #send(
+    caller: Caller,
+    method: string,
+    params: Record<string, unknown>,
+    signal?: AbortSignal,
+  ): Promise<ResultFrame> {
     const sender = withTasksExtension(caller);
-    const reply = await this.#requests.request(sender, method, params, this.#limitMs);
+    const reply = await this.#requests.request(sender, method, params, { limitMs: this.#limitMs, signal });
     if (reply.kind !== 'response' || reply.frame.type === 'error')
       throw passedOnFailure(this.#backendName, reply);
     return reply.frame;

@@ -1,6 +1,6 @@
+import type { Exchange } from '../../../exchange/exchange.js';
 import { type Outcome, ownResult } from '../../../exchange/outcome.js';
 import type { RouteService } from '../../../exchange/route-service.js';
-import type { Caller } from '../../../exchange/types.js';
 import { scanJson } from '../../../jsonrpc/index.js';
 import { MODERN_VERSIONS } from '../wire/names.js';
 
@@ -9,8 +9,8 @@ import { MODERN_VERSIONS } from '../wire/names.js';
  *
  * @throws ExchangeError if the backend cannot be asked
  */
-export async function discover(route: RouteService, caller: Caller): Promise<Outcome> {
-  const description = await route.describe(caller);
+export async function discover(route: RouteService, { caller, signal }: Exchange): Promise<Outcome> {
+  const description = await route.describe(caller, signal);
   const versions = JSON.stringify(MODERN_VERSIONS);
   if (description.era === 'modern') {
     const bytes = description.result;

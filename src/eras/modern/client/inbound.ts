@@ -139,7 +139,7 @@ export class ModernInbound implements Inbound {
 
   #outcome(request: ModernRequest, exchange: Exchange): Promise<Outcome> {
     const { route, frame } = request;
-    if (frame.method === DISCOVER) return discover(route, exchange.caller);
+    if (frame.method === DISCOVER) return discover(route, exchange);
     if (frame.method === LISTEN) return listen(request, exchange);
     return this.#tasks.answer(exchange, (caller) => route.authenticate(caller)) ?? route.run(exchange);
   }

@@ -23,7 +23,7 @@ export async function listen({ route, call, frame }: ModernRequest, exchange: Ex
     const message = 'Not Acceptable: the client must accept text/event-stream';
     return ownError({ code: CODE.server, message, status: 406 });
   }
-  const era = await route.eraFor(exchange.caller).catch(ignoreFailure);
+  const era = await route.eraFor(exchange.caller, exchange.signal).catch(ignoreFailure);
   if (era === 'modern') return route.run(exchange);
   // The tasks extension requires the error, even though no notification of a task could come from a legacy backend.
   if (subscribesToTasks(frame) && exchange.taskKeeper === undefined) return tasksUndeclared();

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { BackendSession } from '../../../../src/eras/legacy/backend/session.js';
-import { type Lease, SessionPool, Waiter } from '../../../../src/eras/legacy/backend/session-pool.js';
+import { type Lease, SessionPool } from '../../../../src/eras/legacy/backend/session-pool.js';
 
 /** A session as far as the pool knows one. */
 class FakeSession {
@@ -36,10 +36,10 @@ function setUp(max: number, { byHand = false, idleMs = 60_000 } = {}) {
     pool,
     opened,
     handshakes,
-    shared: (key: string, waiter?: Waiter) => pool.acquireShared(key, forwarded(key), open(key), waiter),
-    exclusive: (key: string, waiter?: Waiter) =>
-      pool.acquireExclusive(key, forwarded(key), open(key), waiter),
-    once: (key: string, waiter?: Waiter) => pool.acquireOnce(forwarded(key), open(key), waiter),
+    shared: (key: string, signal?: AbortSignal) => pool.acquireShared(key, forwarded(key), open(key), signal),
+    exclusive: (key: string, signal?: AbortSignal) =>
+      pool.acquireExclusive(key, forwarded(key), open(key), signal),
+    once: (key: string, signal?: AbortSignal) => pool.acquireOnce(forwarded(key), open(key), signal),
   };
 }
 const nameOf = (lease: Lease) => (lease.session as unknown as FakeSession).name;
@@ -235,12 +235,12 @@ describe('at the limit', () => {
   test('a caller who leaves is skipped, and opens nothing', async () => {
     const { shared, once, handshakes, pool } = setUp(1);
     const holder = await once('x');
-    const waiters = [new Waiter(), new Waiter()];
-    const gone = [shared('a', waiters[0]), once('b', waiters[1])];
+    const leaving = [new AbortController(), new AbortController()];
+    const gone = [shared('a', leaving[0]?.signal), once('b', leaving[1]?.signal)];
     const last = once('c');
     await settle();
-    for (const waiter of waiters) waiter.abandon();
-    for (const lease of gone) await expect(lease).rejects.toThrow();
+    for (const controller of leaving) controller.abort(new Error('left'));
+    for (const lease of gone) await expect(lease).rejects.toThrow('left');
     expect(pool.waiting).toBe(1);
     holder.release();
     expect(nameOf(await last)).toBe('c');
@@ -250,12 +250,12 @@ describe('at the limit', () => {
   test('a caller who leaves does not take the place of others with it', async () => {
     const { shared, once, pool } = setUp(1);
     const holder = await once('x');
-    const waiter = new Waiter();
-    const leaving = shared('a', waiter);
+    const controller = new AbortController();
+    const leaving = shared('a', controller.signal);
     leaving.catch(() => {});
     const staying = shared('a');
     await settle();
-    waiter.abandon();
+    controller.abort();
     await settle();
     expect(pool.waiting).toBe(1);
     holder.release();
@@ -264,24 +264,23 @@ describe('at the limit', () => {
 
   test('a caller who leaves during the handshake leaves the session to the next', async () => {
     const { exclusive, once, handshakes, opened, pool } = setUp(1, { byHand: true });
-    const waiter = new Waiter();
-    const leaving = exclusive('a', waiter);
+    const controller = new AbortController();
+    const leaving = exclusive('a', controller.signal);
     await settle();
     const next = exclusive('a');
-    waiter.abandon();
+    controller.abort(new Error('left'));
+    await expect(leaving).rejects.toThrow('left');
     handshakes[0]?.succeed();
-    const late = await leaving;
-    late.release();
     expect((await next).session).toBe(opened[0]);
     expect(handshakes).toHaveLength(1);
     (await next).release();
 
-    const other = new Waiter();
-    const alone = once('b', other);
+    const other = new AbortController();
+    const alone = once('b', other.signal);
     await settle();
-    other.abandon();
+    other.abort(new Error('left'));
+    await expect(alone).rejects.toThrow('left');
     handshakes[1]?.succeed();
-    await alone;
     await settle();
     expect(opened[1]?.ends).toHaveLength(1);
     expect(pool.size).toBe(0);
@@ -331,11 +330,11 @@ describe('at the limit', () => {
     }, 1);
     let most = 0;
     const one = async () => {
-      const waiter = new Waiter();
+      const controller = new AbortController();
       const acquire = [shared, exclusive, once][random(3)] as typeof shared;
-      const leave = random(4) === 0 ? setTimeout(() => waiter.abandon(), random(10)) : undefined;
+      const leave = random(4) === 0 ? setTimeout(() => controller.abort(), random(10)) : undefined;
       try {
-        const lease = await acquire(`k${random(5)}`, waiter);
+        const lease = await acquire(`k${random(5)}`, controller.signal);
         most = Math.max(most, pool.size);
         await new Promise((resolve) => setTimeout(resolve, random(5)));
         lease.release();
