@@ -157,7 +157,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     this.#close(transportErrorFrom(error, failure));
   }
 
-  /** Whether the status only tells how to send the request, which was not carried out and is repeated so. */
+  /** Learns from the status of a request that was not carried out. @returns whether to repeat it accordingly */
   #willRepeat(status: number): boolean {
     const { method, path, headers } = this.#request;
     if (this.#target.learnPath(method, path, status)) this.#nextPath = this.#target.path;
@@ -170,7 +170,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     return this.#nextPath !== undefined;
   }
 
-  /** What losing the connection means at this point. undici hands out the controller when it writes the request. */
+  /** What losing the connection means at this point. undici passes the controller when it writes the request. */
   #failure(): TransportFailure {
     if (this.#controller === undefined) return 'unreachable';
     return this.#reader === undefined && this.#nextPath === undefined ? 'unanswered' : 'broken';

@@ -35,7 +35,7 @@ const told = (gateway: TestGateway) =>
     .filter(({ msg }: Loose) => msg === 'transport of the backend')
     .map(({ transport }) => transport);
 
-describe('a server on HTTP+SSE is found', () => {
+describe('a server on HTTP+SSE is detected', () => {
   const refusals: Record<string, (response: ServerResponse) => void> = {
     'where it answers POST with 404': (response) => void response.writeHead(404).end('Cannot POST /sse'),
     'where it answers POST with 405': (response) => void response.writeHead(405, { allow: 'GET' }).end(),
@@ -51,7 +51,7 @@ describe('a server on HTTP+SSE is found', () => {
     'where it answers POST with 415': (response) => void response.writeHead(415).end(),
     'where it answers POST with 501': (response) =>
       void response.writeHead(501, { 'content-type': 'text/html' }).end('<h1>Unsupported method</h1>'),
-    'where it opens a stream whatever it is asked': (response) => {
+    'where it opens a stream on POST too': (response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write('event: endpoint\ndata: /messages?sid=nobody\n\n');
     },
@@ -59,7 +59,7 @@ describe('a server on HTTP+SSE is found', () => {
   test.each(Object.keys(refusals))('%s', async (name) => {
     const inner = await startSseBackend({ results: RESULTS });
     opened.push(inner);
-    // The script knows POSTs to the place for messages alone: all others are refused here before it sees them.
+    // Refuses POSTs to the URL of the stream, which the script does not handle.
     const front = await listen((request, response) => {
       if (request.method === 'POST' && request.url === '/sse') {
         request.resume();
@@ -70,7 +70,7 @@ describe('a server on HTTP+SSE is found', () => {
     const gateway = await gatewayTo(`${front.origin}/sse`);
     expect((await call(gateway)).json.result.content[0].text).toBe('done');
     expect(told(gateway)).toEqual(['http-sse']);
-    // What is known is not asked again for the next session.
+    // The next session uses the detected transport.
     inner.sessions[0]?.end();
     expect((await call(gateway)).status).toBe(200);
   });
@@ -97,7 +97,7 @@ const passedOn = ({ headers }: IncomingMessage): Record<string, string> =>
     string
   >;
 
-/** Passes a request on, and its answer back. */
+/** Forwards a request and its response. */
 async function relay(request: IncomingMessage, response: ServerResponse, origin: string): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -123,7 +123,7 @@ async function relay(request: IncomingMessage, response: ServerResponse, origin:
   }
 }
 
-describe('a refusal is told in the words of the first attempt', () => {
+describe('a refusal of both transports passes on the first one', () => {
   test('where a GET opens nothing', async () => {
     const { gateway } = await start({
       get: (_request, response) => {
@@ -140,7 +140,7 @@ describe('a refusal is told in the words of the first attempt', () => {
     expect(backend.open()).toEqual([]);
   });
 
-  test('where it is one of a handshake, and nothing else is tried', async () => {
+  test('where the handshake is refused, and no GET is tried', async () => {
     const backend = await startLegacyBackend({
       on: { initialize: () => ({ error: { code: -32602, message: 'no such client' } }) },
     });
@@ -150,13 +150,13 @@ describe('a refusal is told in the words of the first attempt', () => {
     expect(backend.requests.filter(({ method }) => method === 'GET')).toEqual([]);
   });
 
-  test('but one of another origin for the messages is told as such', async () => {
+  test('but an endpoint on another origin is reported as such', async () => {
     const { gateway } = await start({ begin: () => 'event: endpoint\ndata: http://10.0.0.9/m\n\n' });
     expect((await call(gateway)).json.error.message).toContain('another origin');
   });
 });
 
-test('a server that is replaced by one of the other transport is found again, and again', async () => {
+test('a server that is replaced by one of the other transport is detected again each time', async () => {
   let current: Peer | undefined;
   const front = await listen((request, response) => {
     if (current === undefined) response.destroy();

@@ -31,7 +31,7 @@ describe.each([['http-sse'], ['auto']])('a server of SDK 1.x on HTTP+SSE, reache
   });
   afterAll(() => rig?.close());
 
-  test.each(TWO)('tells client %s of changes', async (kind) => {
+  test.each(TWO)('sends changes to client %s', async (kind) => {
     const client = await rig.connect(kind);
     const heard = (method: string) => client.notifications.filter((one) => one.method === method);
     const subscription = await hearAll(client);
@@ -70,7 +70,7 @@ describe.each([['http-sse'], ['auto']])('a server of SDK 1.x on HTTP+SSE, reache
     await client.close();
   });
 
-  test.each(TWO)('reports progress, logs and hears of cancellation with client %s', async (kind) => {
+  test.each(TWO)('sends progress and logs, and gets cancellations, with client %s', async (kind) => {
     const client = await rig.connect(kind);
     const progress: number[] = [];
     const call = { onprogress: (step: Loose) => progress.push(step.progress) };
@@ -97,7 +97,7 @@ describe.each([['http-sse'], ['auto']])('a server of SDK 1.x on HTTP+SSE, reache
     await client.close();
   });
 
-  test.each(TWO)('asks client %s', async (kind) => {
+  test.each(TWO)('sends server requests to client %s', async (kind) => {
     const { asked, handlers } = person();
     const client = await rig.connect(kind, { handlers });
     const rounds = [{ name: asking.form('Who?', 'name') }, { said: asking.sample('Hello') }];
@@ -110,7 +110,7 @@ describe.each([['http-sse'], ['auto']])('a server of SDK 1.x on HTTP+SSE, reache
     await client.close();
   });
 
-  test.each(TWO)('is heard of again by client %s after it was restarted', async (kind) => {
+  test.each(TWO)('sends changes to client %s again after a restart', async (kind) => {
     const client = await rig.connect(kind);
     const subscription = await hearAll(client);
     await rig.peer.restart();
@@ -126,11 +126,11 @@ describe.each([['http-sse'], ['auto']])('a server of SDK 1.x on HTTP+SSE, reache
     await client.close();
   });
 
-  test('is heard of by legacy clients in frames that fit their revision', () => {
+  test('sends legacy clients only frames that fit their revision', () => {
     expect(rig.recording.violations).toEqual([]);
   });
 
-  test('is left without sessions when the gateway ends', async () => {
+  test('has no sessions left when the gateway ends', async () => {
     expect(rig.peer.sessions()).toBeGreaterThan(0);
     await rig.gateway.close();
     await until(() => rig.peer.sessions() === 0, 'the streams to be closed');

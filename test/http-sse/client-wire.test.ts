@@ -27,10 +27,10 @@ async function start(
 
 interface SseSession {
   readonly stream: RawStream;
-  /** Path and query for messages, as told. */
+  /** Path and query for messages, from the `endpoint` event. */
   readonly place: string;
   post(body: unknown, headers?: Record<string, string | undefined>): Promise<RawResponse>;
-  /** Posts a request, and gives the response on the stream. */
+  /** Posts a request, and resolves with the response on the stream. */
   ask(method: string, params?: Loose, id?: Loose): Promise<Loose>;
 }
 
@@ -74,7 +74,7 @@ async function shake(
 }
 
 describe('a stream', () => {
-  test('begins with the place for messages: a path with an id that nobody can guess', async () => {
+  test('begins with the path for messages, which has an unguessable id', async () => {
     const { gateway } = await start();
     const [one, two] = [await openSse(gateway), await openSse(gateway)];
     expect(one.place).toMatch(/^\/mcp\/messages\?sessionId=[0-9a-f-]{36}$/);
@@ -94,19 +94,19 @@ describe('a stream', () => {
     stream.abort();
   });
 
-  test('gives signs of life', async () => {
+  test('sends keep-alive comments', async () => {
     const { gateway } = await start({ config: { keepAlive: '50ms' } });
     const { stream } = await openSse(gateway);
     await until(() => stream.comments.length > 3, 'comments');
   });
 
-  test('is refused to whoever takes no events', async () => {
+  test('is refused to a client that does not accept events', async () => {
     const { gateway } = await start();
     const refused = await send(`${gateway.url()}/sse`, { headers: { accept: 'application/json' } });
     expect(refused.status).toBe(406);
   });
 
-  test('is refused to pages that are not let in, and so are their messages', async () => {
+  test('is refused to browser pages of other origins, and so are their messages', async () => {
     const { gateway } = await start();
     const { place } = await openSse(gateway);
     for (const headers of [{ origin: 'https://evil.example' }, { host: 'evil.example' }]) {
@@ -126,7 +126,7 @@ describe('a stream', () => {
     expect((await stranger.stream.done).status).toBe(200);
   });
 
-  test('makes way for another where nobody has shaken hands on too many', async () => {
+  test('is closed for a new one where too many have had no handshake', async () => {
     const { gateway } = await start({ config: { limits: { sessions: 20 } } });
     const known = await shake(gateway);
     const first = await openSse(gateway);
@@ -139,7 +139,7 @@ describe('a stream', () => {
 });
 
 describe('a message', () => {
-  test('is taken with 202, and answered on the stream', async () => {
+  test('is accepted with 202, and answered on the stream', async () => {
     const { backend, gateway } = await start();
     const session = await shake(gateway);
     const answer = await session.ask('tools/call', { name: 'echo', arguments: { n: 1 } }, 'my "id"');
@@ -152,11 +152,11 @@ describe('a message', () => {
 
   const NOBODY = '00000000-0000-4000-8000-000000000000';
   const refusals: Record<string, [query: string | undefined, request: Loose, status: number]> = {
-    'for a stream that is not there': [`?sessionId=${NOBODY}`, {}, 404],
+    'for an unknown stream': [`?sessionId=${NOBODY}`, {}, 404],
     'for no stream': ['', {}, 400],
-    'in another type': [undefined, { headers: { 'content-type': 'text/plain' } }, 415],
-    'that is no JSON': [undefined, { body: '{' }, 400],
-    'that is no message': [undefined, { body: { hello: 1 } }, 400],
+    'of another media type': [undefined, { headers: { 'content-type': 'text/plain' } }, 415],
+    'that is not JSON': [undefined, { body: '{' }, 400],
+    'that is not JSON-RPC': [undefined, { body: { hello: 1 } }, 400],
     'that is too large': [
       undefined,
       { body: { jsonrpc: '2.0', method: 'x', params: { a: 'x'.repeat(5_000) } } },
@@ -175,7 +175,7 @@ describe('a message', () => {
     expect(stream.events).toHaveLength(1);
   });
 
-  test('for somebody else is refused, and nothing of it is to be seen on the stream', async () => {
+  test('from another principal is refused, and does not appear on the stream', async () => {
     const { backend, gateway } = await start();
     for (const owner of [{}, { authorization: 'Bearer one' }]) {
       const session = await shake(gateway, owner);
@@ -194,7 +194,7 @@ describe('a message', () => {
     expect(backend.received('tools/list')).toHaveLength(0);
   });
 
-  test('of a stranger does not begin the session of whoever opened the stream', async () => {
+  test('from another principal does not initialize the session of the stream', async () => {
     const { backend, gateway } = await start();
     const session = await openSse(gateway, { authorization: 'Bearer one' });
     const body = { jsonrpc: '2.0', id: 1, method: 'initialize', params: PARAMS };
@@ -202,7 +202,7 @@ describe('a message', () => {
     expect(backend.received('initialize')).toHaveLength(0);
   });
 
-  test('is let through with a renewed credential of the same owner', async () => {
+  test('is accepted with a renewed credential of the same owner', async () => {
     const jwt = (n: number) => {
       const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
       return `Bearer ${part({ alg: 'none' })}.${part({ iss: 'https://i', sub: 'ada', n })}.x`;
@@ -217,7 +217,7 @@ describe('a message', () => {
     expect((await session.stream.find(({ json }) => json?.id === 5)).json.result).toBeDefined();
   });
 
-  test('before the handshake is answered with what there is then', async () => {
+  test('before the handshake gets an error, unless it is a ping', async () => {
     const { backend, gateway } = await start();
     const session = await openSse(gateway);
     expect((await session.ask('ping')).result).toEqual({});
@@ -228,13 +228,13 @@ describe('a message', () => {
     expect((await session.ask('initialize', PARAMS)).result.serverInfo).toBeDefined();
   });
 
-  test('that shakes hands a second time is refused on the stream', async () => {
+  test('with a second handshake is refused on the stream', async () => {
     const { gateway } = await start();
     const session = await shake(gateway);
     expect((await session.ask('initialize', PARAMS)).error.message).toMatch(/initialized already/);
   });
 
-  test('may be one of a batch for 2025-03-26 alone', async () => {
+  test('may be part of a batch for 2025-03-26 only', async () => {
     const { gateway } = await start();
     const batch = [
       { jsonrpc: '2.0', id: 'a', method: 'ping' },
@@ -250,7 +250,7 @@ describe('a message', () => {
     expect((await older.stream.next()).json.error.message).toMatch(/no batches/);
   });
 
-  test('that the client takes back is not answered', async () => {
+  test('that the client cancels is not answered', async () => {
     const { backend, gateway } = await start();
     backend.on('tools/call', () => new Promise(() => {}));
     const session = await shake(gateway);
@@ -264,8 +264,8 @@ describe('a message', () => {
   });
 });
 
-describe('who may not', () => {
-  test.each([401, 403])('is told so (%i) in the answer to the handshake', async (status) => {
+describe('a client without permission', () => {
+  test.each([401, 403])('gets status %i in the response to the handshake', async (status) => {
     const { gateway } = await start({
       backend: () =>
         startLegacyBackend({
@@ -282,7 +282,7 @@ describe('who may not', () => {
     expect(session.stream.events).toHaveLength(1);
   });
 
-  test('is told of a server that is down on the stream, and may try again', async () => {
+  test('gets the error of an unreachable server on the stream, and may try again', async () => {
     const { backend, gateway } = await start();
     await backend.stop();
     const session = await openSse(gateway);
@@ -296,13 +296,13 @@ describe.each([
   ['legacy', () => startLegacyBackend()],
   ['modern', () => startModernBackend()],
 ])('a session with a %s server', (era, backend) => {
-  test('is of the revision that the client named', async () => {
+  test('has the revision that the client requested', async () => {
     const { gateway } = await start({ backend });
     for (const protocolVersion of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
       const session = await openSse(gateway);
       const { result } = await session.ask('initialize', { ...PARAMS, protocolVersion });
       expect(result.protocolVersion).toBe(protocolVersion);
-      // SDK clients put the version into the headers of what follows, this transport or not.
+      // SDK clients send the version header on this transport too.
       const versioned = { 'mcp-protocol-version': protocolVersion };
       expect((await session.post({ jsonrpc: '2.0', id: 3, method: 'tools/list' }, versioned)).status).toBe(
         202,
@@ -312,7 +312,7 @@ describe.each([
     }
   });
 
-  test('is told of the progress of its calls, under its own token, before their result', async () => {
+  test('gets the progress of its calls, under its own token, before their result', async () => {
     const { backend: server, gateway } = await start({ backend });
     server.on('tools/call', (step) => {
       const { progressToken } = step.params._meta;
@@ -334,7 +334,7 @@ describe.each([
     ]);
   });
 
-  test('ends with its stream, and with it what is in flight', async () => {
+  test('ends with its stream, as do its calls in flight', async () => {
     const { backend: server, gateway } = await start({ backend });
     server.on('tools/call', () => new Promise(() => {}));
     const session = await shake(gateway);
@@ -379,7 +379,7 @@ describe.each([
   });
 });
 
-describe('whoever comes to the wrong place', () => {
+describe('a client at the wrong URL', () => {
   test('with a POST to the stream is refused at once, so that it tries a GET', async () => {
     const { gateway } = await start();
     const body = { jsonrpc: '2.0', id: 1, method: 'initialize', params: PARAMS };
@@ -389,7 +389,7 @@ describe('whoever comes to the wrong place', () => {
     expect(refused.json.error.code).toBe(-32000);
   });
 
-  test('with a GET to the endpoint itself is not given a place for messages', async () => {
+  test('with a GET to the endpoint itself gets no endpoint event', async () => {
     const { gateway } = await start();
     expect((await send(gateway.url())).status).toBe(405);
   });
@@ -404,14 +404,14 @@ describe('whoever comes to the wrong place', () => {
     expect((await send(`${gateway.url()}/messages`, { method: 'OPTIONS' })).status).toBe(204);
   });
 
-  test('on a route that does not offer it is told that nothing is there', async () => {
+  test('on a route that does not offer HTTP+SSE gets a 404', async () => {
     const { gateway } = await start({ route: { legacySse: false } });
     expect((await send(`${gateway.url()}/sse`)).status).toBe(404);
     expect((await send(`${gateway.url()}/messages`, { body: {} })).status).toBe(404);
   });
 });
 
-test('messages that overtake the answer to the handshake wait for it', async () => {
+test('messages sent before the response to the handshake wait for it', async () => {
   let proceed = (): void => {};
   const held = new Promise<void>((resolve) => {
     proceed = resolve;
@@ -437,7 +437,7 @@ test('messages that overtake the answer to the handshake wait for it', async () 
     { id: 3, method: 'ping' },
   ];
   const taken = [handshake, ...messages.map((message) => post({ jsonrpc: '2.0', ...message }))];
-  // A sign of life is given all the same.
+  // Keep-alive comments are sent meanwhile.
   expect((await stream.next()).json).toEqual({ jsonrpc: '2.0', id: 3, result: {} });
   proceed();
   for (const answer of await Promise.all(taken)) expect(answer.status).toBe(202);
@@ -446,7 +446,7 @@ test('messages that overtake the answer to the handshake wait for it', async () 
   for (const { json } of events) expect(json).toHaveProperty('result');
 });
 
-test('messages that overtake the answer to a handshake that fails are refused', async () => {
+test('messages sent before a handshake fails are refused', async () => {
   let proceed = (): void => {};
   const held = new Promise<void>((resolve) => {
     proceed = resolve;

@@ -100,7 +100,7 @@ describe.each([
     expect(errors).toEqual([]);
   });
 
-  test('hear progress, log messages and cancellation', async () => {
+  test('exchange progress, log messages and cancellations', async () => {
     const { sdk, call, heard, errors } = await connect(gateway);
     const progress: number[] = [];
     await call('slow', { ms: 60, steps: 3 }, { onprogress: (step: Loose) => progress.push(step.progress) });
@@ -116,12 +116,12 @@ describe.each([
     abort.abort();
     await expect(cancelled).rejects.toThrow();
     await until(() => peer.calls.at(-1)?.cancelled, 'the tool to be cancelled');
-    // Whatever came of it has come by now.
+    // Any response to it would have arrived by now.
     await call('add', { a: 1, b: 1 });
     expect(errors.filter(({ message }) => !message.includes('progress notification'))).toEqual([]);
   });
 
-  test('ask and answer questions', async () => {
+  test('exchange server requests and answers', async () => {
     const client = await connect(gateway);
     const rounds = [{ name: asking.form('Who?', 'name') }, { said: asking.sample('Hello') }];
     const result = await client.call('ask', { rounds });
@@ -132,7 +132,7 @@ describe.each([
     expect(client.asked).toEqual(['elicitation/create', 'sampling/createMessage']);
   });
 
-  test('tell and hear of changes', async () => {
+  test('exchange changes', async () => {
     const { sdk, heard } = await connect(gateway);
     await sdk.subscribeResource({ uri: URI });
     const told = (method: string) => heard.filter((one) => one.method === method);
@@ -145,7 +145,7 @@ describe.each([
     await until(() => told(TOOLS_CHANGED).length > 0 && told(UPDATED).length > 0, 'the changes');
   });
 
-  test('are parted when the client leaves', async () => {
+  test('are disconnected when the client closes', async () => {
     const { sdk, call } = await connect(gateway);
     const before = peer.calls.length;
     const lost = call('slow', { ms: 20_000, steps: 1 }).catch((error: Error) => error);

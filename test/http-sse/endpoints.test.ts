@@ -35,7 +35,7 @@ const call = (gateway: TestGateway, headers = {}) =>
   modern(gateway.url(), 'tools/call', { name: 'echo', arguments: {} }, { headers });
 const posts = ({ requests }: SseBackend) => requests.filter(({ method }) => method === 'POST');
 
-describe('the place for messages is found', () => {
+describe('the URL for messages is resolved', () => {
   const forms: Record<
     string,
     [announced: (id: string, origin: string) => string, at: (id: string) => string]
@@ -49,12 +49,12 @@ describe('the place for messages is found', () => {
       (id, origin) => `data: ${origin.slice(5)}/m?sid=${id}`,
       (id) => `/m?sid=${id}`,
     ],
-    'with blanks around': [(id) => `data:  \t/m?sid=${id} \t `, (id) => `/m?sid=${id}`],
+    'with white space around': [(id) => `data:  \t/m?sid=${id} \t `, (id) => `/m?sid=${id}`],
     'without a space after the colon': [(id) => `data:/m?sid=${id}`, (id) => `/m?sid=${id}`],
     'in several lines': [(id) => `data: /m\ndata: ?sid=${id}\ndata:`, (id) => `/m?sid=${id}`],
     'with a fragment': [(id) => `data: /m?sid=${id}#there`, (id) => `/m?sid=${id}`],
     'with an id and a retry': [(id) => `id: 1\nretry: 5\ndata: /m?sid=${id}`, (id) => `/m?sid=${id}`],
-    'with letters of all kinds': [(id) => `data: /mé/?sid=${id}`, (id) => `/m%C3%A9/?sid=${id}`],
+    'with letters beyond ASCII': [(id) => `data: /mé/?sid=${id}`, (id) => `/m%C3%A9/?sid=${id}`],
   };
   test.each(Object.keys(forms))('%s', async (name) => {
     const [announced, at] = forms[name] as (typeof forms)[string];
@@ -81,7 +81,7 @@ describe('the place for messages is found', () => {
     expect(new URL(posts(backend).at(-1)?.url ?? '', backend.origin).pathname).toBe('/m');
   });
 
-  test('where the configuration says, with the query of what is announced', async () => {
+  test('as configured, with the query of the announced one', async () => {
     const begin: SseScript['begin'] = ({ id }) =>
       `event: endpoint\ndata: http://10.0.0.9:8000/v1/messages?sid=${id}\n\n`;
     const backend = await startSseBackend({ begin, results: { 'tools/call': () => SAID() } });
@@ -99,7 +99,7 @@ describe('the place for messages is found', () => {
     const here = await to(`${backend.origin}/api/v1/messages?key=1`);
     expect(here.last?.url).toBe(`/api/v1/messages?key=1&sid=${here.id}`);
     expect(here.last?.headers.host).toBe('inside.example');
-    // The same server by another name is another origin, which the name of the first is not for.
+    // Another name is another origin, to which the configured Host does not apply.
     const { port } = new URL(backend.origin);
     const there = await to(`http://localhost:${port}/m`);
     expect(there.last?.url).toBe(`/m?sid=${there.id}`);
@@ -113,9 +113,9 @@ describe('no message, and no credential, is sent', () => {
     'to another port': () => 'http://127.0.0.1:1/messages?sid=1',
     'to another name of the same host': (port) => `http://localhost:${port}/messages?sid=1`,
     'by another scheme': (port) => `https://127.0.0.1:${port}/messages?sid=1`,
-    'to another host, told without a scheme': () => '//10.0.0.9/messages?sid=1',
-    'to what is no URL': () => 'http://:::/messages',
-    'to a URL of something else': () => 'data:text/plain,x',
+    'to another host, without a scheme': () => '//10.0.0.9/messages?sid=1',
+    'to an invalid URL': () => 'http://:::/messages',
+    'to a URL that is not HTTP': () => 'data:text/plain,x',
   };
   test.each(Object.keys(places))('%s', async (name) => {
     const { backend, gateway } = await start({
@@ -132,7 +132,7 @@ describe('no message, and no credential, is sent', () => {
   });
 });
 
-describe('a backend that is not on HTTP+SSE is told of', () => {
+describe('a backend that does not speak HTTP+SSE is reported', () => {
   const gets: Record<string, [get: SseScript['get'], said: RegExp, status: number]> = {
     'by its page': [
       (_request, response) => {
@@ -142,7 +142,7 @@ describe('a backend that is not on HTTP+SSE is told of', () => {
       /answered GET with HTTP 200 and text\/html/,
       502,
     ],
-    'by a page without an end': [
+    'for a page without an end': [
       (_request, response) => {
         response.writeHead(200, { 'content-type': 'text/html' }).write('<h1>Welcome</h1>');
         return true;
@@ -150,7 +150,7 @@ describe('a backend that is not on HTTP+SSE is told of', () => {
       /answered GET with HTTP 200 and text\/html/,
       502,
     ],
-    'by a refusal without an end': [
+    'for a refusal without an end': [
       (_request, response) => {
         response.writeHead(410, { 'content-type': 'text/plain' }).write('gone');
         return true;
@@ -174,7 +174,7 @@ describe('a backend that is not on HTTP+SSE is told of', () => {
       /HTTP 405: only POST here/,
       502,
     ],
-    'by a stream that ends': [
+    'for a stream that ends': [
       (_request, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': bye\n\n');
         return true;
@@ -199,7 +199,7 @@ describe('a backend that is not on HTTP+SSE is told of', () => {
     expect(answer.status).toBe(status);
   });
 
-  test('by a stream on which no place is named for as long as a connection may take', async () => {
+  test('for a stream without an endpoint event within the connect timeout', async () => {
     const { backend, gateway } = await start({ begin: () => ': wait\n\n' });
     const answer = await call(gateway);
     expect(answer.json.error.message).toMatch(/no endpoint event came within 1800 ms/);
@@ -207,7 +207,7 @@ describe('a backend that is not on HTTP+SSE is told of', () => {
     await until(() => backend.open().length === 0, 'the stream to be closed');
   });
 
-  test('with the status that its client has to see', async () => {
+  test('with the status that the client needs', async () => {
     const { gateway } = await start({
       get: (_request, response) => {
         response.writeHead(401, { 'www-authenticate': 'Bearer realm="x"' }).end('log in');
@@ -220,7 +220,7 @@ describe('a backend that is not on HTTP+SSE is told of', () => {
   });
 });
 
-test('all headers of the route and the credential go with the GET and with the POSTs, and cookies come back', async () => {
+test('the GET and the POSTs carry the fixed headers, the credential and the cookies', async () => {
   const { backend, gateway } = await start(
     { headers: { 'set-cookie': 'lb=one; Path=/' } },
     { headers: { 'x-key': 'secret' }, hostHeader: 'inside.example' },
@@ -236,7 +236,7 @@ test('all headers of the route and the credential go with the GET and with the P
   expect(backend.requests[0]?.method).toBe('GET');
 });
 
-test.each([301, 302, 303, 307, 308])('a stream that has moved (%i) is found', async (status) => {
+test.each([301, 302, 303, 307, 308])('a stream that is redirected (%i) is followed', async (status) => {
   const { backend, gateway } = await start({
     get: (request, response) => {
       if (request.url !== '/sse') return false;
@@ -248,7 +248,7 @@ test.each([301, 302, 303, 307, 308])('a stream that has moved (%i) is found', as
   expect(backend.requests.slice(0, 2).map(({ url }) => url)).toEqual(['/sse', '/sse/']);
 });
 
-test('probe tells the transport', async () => {
+test('probe reports the transport', async () => {
   const backend = await startSseBackend();
   opened.push(backend);
   const report = await probeServer(backend.url, { timeoutMs: 2_000 });

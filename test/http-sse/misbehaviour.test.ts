@@ -40,30 +40,30 @@ const call = (gateway: TestGateway, args: Loose = {}, options: Loose = {}) =>
 const list = (gateway: TestGateway) => modern(gateway.url(), 'tools/list');
 const isCall = ({ message }: Posted) => message.method === 'tools/call';
 
-describe('a tool is answered', () => {
+describe('a call gets its response', () => {
   const ways: Record<string, (posted: Posted) => void> = {
-    'after a POST that is answered with 200 and a word': (posted) => {
+    'after a POST that gets 200 and plain text': (posted) => {
       posted.accept(200, 'OK', { 'content-type': 'text/plain' });
       posted.reply(SAID());
     },
-    'after a POST that is answered with 204': (posted) => {
+    'after a POST that gets 204': (posted) => {
       posted.accept(204, '');
       posted.reply(SAID());
     },
-    'after a POST that is answered with JSON of its own': (posted) => {
+    'after a POST that gets other JSON': (posted) => {
       posted.accept(200, '{"status":"accepted"}', { 'content-type': 'application/json' });
       posted.reply(SAID());
     },
-    'after a POST that is answered with a page': (posted) => {
+    'after a POST that gets a page': (posted) => {
       posted.accept(200, '<p>thanks</p>', { 'content-type': 'text/html' });
       posted.reply(SAID());
     },
-    'before its POST is': (posted) => {
+    'before its POST does': (posted) => {
       posted.reply(SAID());
       setTimeout(() => posted.accept(), 50);
     },
-    'although its POST never is': (posted) => posted.reply(SAID()),
-    'in the answer to the POST instead of the stream': (posted) => {
+    'although its POST never does': (posted) => posted.reply(SAID()),
+    'in the body of the POST instead of the stream': (posted) => {
       const body = { jsonrpc: '2.0', id: posted.message.id, result: SAID() };
       posted.accept(200, JSON.stringify(body), { 'content-type': 'application/json' });
     },
@@ -82,7 +82,7 @@ describe('a tool is answered', () => {
         { jsonrpc: '2.0', id: posted.message.id, result: SAID() },
       ]);
     },
-    'between what is no message': (posted) => {
+    'between events that are not messages': (posted) => {
       posted.accept();
       posted.session.write('data: {not json\n\ndata: 42\n\nevent: odd\ndata: x\n\n: hm\n\ndata:\n\n');
       posted.session.write(`data: {"jsonrpc":"2.0","id":999,"result":{}}\n\n`);
@@ -97,7 +97,7 @@ describe('a tool is answered', () => {
       posted.session.write(`data: {"jsonrpc":"2.0","id":${id},\r\ndata: "result":${result}}`);
       posted.session.end();
     },
-    'with bytes that are no UTF-8': (posted) => {
+    'with bytes that are not valid UTF-8': (posted) => {
       posted.accept();
       const text = JSON.stringify({ jsonrpc: '2.0', id: posted.message.id, result: SAID('done\u0001') });
       const [before = '', after = ''] = text.split('\\u0001');
@@ -125,7 +125,7 @@ describe('a tool is answered', () => {
     expect(answer.json.result.content[0].text).toContain('done');
   });
 
-  test('each with its own, in whatever order', async () => {
+  test('whatever the order of the responses', async () => {
     const waiting: Posted[] = [];
     const { backend, gateway } = await start({
       post: (posted) => {
@@ -180,9 +180,9 @@ test('progress reaches its own call, however many are in flight', async () => {
   }
 });
 
-describe('a tool fails at once', () => {
+describe('a call fails at once', () => {
   const ways: Record<string, [(posted: Posted) => void, status: number, said: RegExp]> = {
-    'when its POST is refused in plain words': [
+    'when its POST is refused in plain text': [
       (posted) => posted.accept(403, 'not you', { 'content-type': 'text/plain' }),
       403,
       /not you|Forbidden|403/,
@@ -192,7 +192,7 @@ describe('a tool fails at once', () => {
       502,
       /HTTP 400: Could not parse/,
     ],
-    'when its POST meets a fault': [(posted) => posted.accept(500, 'boom'), 502, /HTTP 500: boom/],
+    'when its POST gets 500': [(posted) => posted.accept(500, 'boom'), 502, /HTTP 500: boom/],
     'when the stream ends': [
       (posted) => {
         posted.accept();
@@ -210,7 +210,7 @@ describe('a tool fails at once', () => {
       /connection lost/,
     ],
     'when its connection breaks': [(posted) => posted.request.socket.destroy(), 502, /connection lost/],
-    'with an error of no id': [
+    'with an error without an id': [
       (posted) => {
         posted.accept();
         posted.session.send({ jsonrpc: '2.0', id: null, error: { code: -32603, message: 'no luck' } });
@@ -218,7 +218,7 @@ describe('a tool fails at once', () => {
       200,
       /no luck/,
     ],
-    'with an error in the answer to the POST': [
+    'with an error in the body of the POST': [
       (posted) => {
         const error = { jsonrpc: '2.0', id: posted.message.id, error: { code: -31999, message: 'no luck' } };
         posted.accept(500, JSON.stringify(error), { 'content-type': 'application/json' });
@@ -227,7 +227,7 @@ describe('a tool fails at once', () => {
       /no luck/,
     ],
   };
-  test.each(Object.keys(ways))('%s, and the next is answered', async (name) => {
+  test.each(Object.keys(ways))('%s, and the next one succeeds', async (name) => {
     const [way, , said] = ways[name] as (typeof ways)[string];
     let failed = false;
     const { backend, gateway } = await start({
@@ -245,7 +245,7 @@ describe('a tool fails at once', () => {
     expect(backend.open().length).toBe(1);
   });
 
-  test('when what comes is too large, and the next is answered', async () => {
+  test('when the response is too large, and the next one succeeds', async () => {
     let large = true;
     const { gateway } = await start(
       { results: { 'tools/call': () => SAID(large ? 'x'.repeat(200_000) : 'done') } },
@@ -259,7 +259,7 @@ describe('a tool fails at once', () => {
 });
 
 describe('a session that is lost is replaced', () => {
-  test('when its POSTs are answered with 404, and its stream is closed', async () => {
+  test('when its POSTs get 404, and its stream is closed', async () => {
     let forgotten: string | undefined;
     const { backend, gateway } = await start({
       post: (posted) => {
@@ -275,7 +275,7 @@ describe('a session that is lost is replaced', () => {
     await until(() => backend.open().length === 1, 'the old stream to be closed');
   });
 
-  test('when one of its POSTs is answered with 404, and what was taken before is still answered', async () => {
+  test('when one of its POSTs gets 404, and earlier requests still get their responses', async () => {
     let slow: Posted | undefined;
     const { backend, gateway } = await start({
       post: (posted) => {
@@ -297,7 +297,7 @@ describe('a session that is lost is replaced', () => {
     await until(() => backend.open().length === 1, 'the old stream to be closed');
   });
 
-  test('when its stream ended while nobody asked anything', async () => {
+  test('when its stream ended while it was idle', async () => {
     const { backend, gateway } = await start();
     expect((await call(gateway)).status).toBe(200);
     backend.sessions[0]?.end();
@@ -306,7 +306,7 @@ describe('a session that is lost is replaced', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 
-  test('in the middle of a list, which is asked for again', async () => {
+  test('during a list request, which is repeated', async () => {
     const { backend, gateway } = await start({
       post: (posted) => {
         if (posted.message.method !== 'tools/list' || backend.sessions.length > 1) return false;
@@ -351,7 +351,7 @@ test('calls that come during the handshake wait for it', async () => {
   expect(order.slice(0, 3)).toEqual([undefined, 'initialize', 'notifications/initialized']);
 });
 
-test('what a server logs reaches a legacy client that listens to nothing but its call', async () => {
+test('log messages reach a legacy client on the response stream of its call', async () => {
   const { gateway } = await start({
     capabilities: { tools: {}, logging: {} },
     post: (posted) => {
@@ -371,7 +371,7 @@ test('what a server logs reaches a legacy client that listens to nothing but its
   }
 });
 
-test('a legacy client goes on with its session after the gateway was restarted', async () => {
+test('a legacy client keeps its session across a restart of the gateway', async () => {
   const { backend, gateway } = await start({}, { sealKeys: ['a key for these tests, long enough'] });
   const session = await legacy(gateway.url());
   expect((await session.request('tools/list')).json.result.tools).toHaveLength(1);
@@ -381,11 +381,11 @@ test('a legacy client goes on with its session after the gateway was restarted',
   expect(backend.open()).toHaveLength(1);
 });
 
-describe('a server asks', () => {
+describe('a server sends', () => {
   const asks = (session: ScriptedSession, method: string, id: Loose) =>
     session.send({ jsonrpc: '2.0', id, method });
 
-  test('whether anyone is there, and is answered, whether or not a client is', async () => {
+  test('a ping, which is answered with or without a client', async () => {
     const { backend, gateway } = await start();
     const session = await legacy(gateway.url());
     await session.request('tools/list');
@@ -400,7 +400,7 @@ describe('a server asks', () => {
   });
 
   test.each([true, false])(
-    'without an end and takes no answers, which do not pile up (in the middle of a call: %s)',
+    'pings without end and takes no answers, which do not accumulate (during a call: %s)',
     async (inCall) => {
       const pester = (session: ScriptedSession) => {
         for (let i = 0; i < 1_000; i++) asks(session, 'ping', `pest-${i}`);
@@ -422,7 +422,7 @@ describe('a server asks', () => {
     },
   );
 
-  test('something right after the handshake, and is heard by a client that listens later', async () => {
+  test('a request right after the handshake, which reaches a client that opens its stream later', async () => {
     const { backend, gateway } = await start({
       post: (posted) => {
         if (posted.message.method !== 'notifications/initialized') return false;
@@ -443,7 +443,7 @@ describe('a server asks', () => {
   });
 });
 
-test('one who does not read holds up nobody else for long', async () => {
+test('a client that does not read delays others only for a moment', async () => {
   const { gateway } = await start({
     post: (posted) => {
       const { session, message } = posted;

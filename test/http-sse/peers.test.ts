@@ -29,7 +29,7 @@ describe('server-everything on HTTP+SSE', () => {
   });
   afterAll(() => rig?.close());
 
-  test.each(['v1', 'v2 pin'] as const)('lists, answers and asks client %s', async (kind) => {
+  test.each(['v1', 'v2 pin'] as const)('serves client %s, and sends it server requests', async (kind) => {
     const { asked, handlers } = person();
     const client = await rig.connect(kind, { handlers });
     expect((await client.listTools()).map(({ name }) => name)).toContain('echo');
@@ -96,8 +96,8 @@ describe.each([
 });
 
 describe.skipIf(!hasPython)(`Python${PYTHON_NEEDED}`, () => {
-  test.each(PYTHON_LIBRARIES)('asks as a server with %s on HTTP+SSE', async (library) => {
-    // The first answer of a Python server takes its time on a busy machine.
+  test.each(PYTHON_LIBRARIES)('sends server requests with %s on HTTP+SSE', async (library) => {
+    // A Python server is slow to start on a busy machine.
     const timeouts = { connect: '15s', probe: '15s' };
     const rig = await startRig(() => startPython(library, { sse: true }), { timeouts });
     opened.push(rig);
@@ -109,7 +109,7 @@ describe.skipIf(!hasPython)(`Python${PYTHON_NEEDED}`, () => {
     }
   });
 
-  test.each([1, 2] as const)('is asked as a client of line %i on HTTP+SSE', async (line) => {
+  test.each([1, 2] as const)('gets server requests as a client of line %i on HTTP+SSE', async (line) => {
     for (const start of [() => startV1(), () => startV2({ legacy: 'reject' })]) {
       const peer = await start();
       opened.push(peer);

@@ -9,7 +9,7 @@ const call = (session: LegacySession, name: string, args = {}) =>
 const callModern = (url: string, name: string, args = {}, headers = {}) =>
   modern(url, 'tools/call', { name, arguments: args }, { headers });
 
-test('the end of a process ends the calls on it at once, under their own ids, and the next call works', async () => {
+test('calls in flight fail at once when their process ends, and the next call gets a new process', async () => {
   const { url, logged } = await startRig({ backend });
   const session = await legacy(url);
   const waiting = session.request('tools/call', { name: 'hang', arguments: {} }, { id: 'mine' });
@@ -23,19 +23,19 @@ test('the end of a process ends the calls on it at once, under their own ids, an
   ]);
 });
 
-test('a process that is killed while nobody asks it anything is replaced unseen', async () => {
+test('an idle process that is killed is replaced for the next call', async () => {
   const { url, running, started, logged } = await startRig({ backend });
   const session = await legacy(url);
   await callModern(url, 'pid');
   for (const pid of running()) process.kill(pid, 'SIGKILL');
-  // What is written to one of which the gateway cannot know yet is lost with it.
+  // Before that, a call would still be written to the dead process.
   await until(() => logged('ended unexpectedly').length === 2, 'the gateway to know of it');
   expect((await call(session, 'pid')).status).toBe(200);
   expect((await callModern(url, 'pid')).status).toBe(200);
   expect(started()).toHaveLength(4);
 });
 
-test('a request that may be sent twice is, when its process dies', async () => {
+test('a safe request is repeated once when its process dies', async () => {
   const { url, running, received } = await startRig({
     backend,
     server: { silentOn: ['tools/list'] },
@@ -44,7 +44,7 @@ test('a request that may be sent twice is, when its process dies', async () => {
   const session = await legacy(url);
   await call(session, 'slow', { ms: 50 });
   const listed = session.request('tools/list');
-  // The process that takes the place of the first does not answer either; a third one is not tried.
+  // The second process does not answer either; there is no third attempt.
   for (const times of [1, 2]) {
     await until(() => received('tools/list').length === times, 'the request');
     for (const pid of running()) process.kill(pid, 'SIGKILL');
@@ -52,7 +52,7 @@ test('a request that may be sent twice is, when its process dies', async () => {
   expect((await listed).json.error.message).toContain('it was ended by SIGKILL');
 });
 
-test('a server that does not come up is told of with its exit code, and is not started over and over', async () => {
+test('a server that fails to start is reported with its exit code, and is restarted with pauses', async () => {
   const { url, started, logged } = await startRig({ backend, server: { exitAt: 3 } });
   const answers = [];
   for (let i = 0; i < 20; i++) answers.push(await modern(url, 'tools/list', {}, { id: i }));
@@ -66,18 +66,18 @@ test('a server that does not come up is told of with its exit code, and is not s
   expect(logged('ended unexpectedly')[0]?.stderr).toEqual(['cannot find the configuration']);
 });
 
-test('many who come at once and in vain count as one try', async () => {
+test('concurrent failed starts count as one failure', async () => {
   const { url, started } = await startRig({ backend, server: { exitAt: { initialize: 1 } } });
   await Promise.all(Array.from({ length: 8 }, () => legacy(url)));
   expect((await legacy(url)).initialize.json.error.message).toContain('it exited with code 1');
-  // Of the second try at the latest.
+  // The second attempt at the latest.
   expect((await legacy(url)).initialize.json.error.message).toMatch(
     /\(\d+ times in a row\); .* for \d\.\d s$/,
   );
   expect(started().length).toBeLessThanOrEqual(10);
 });
 
-test('a process that has already told something of a request takes that along, and it is not sent again', async () => {
+test('a request of which messages were passed on is not repeated when its process dies', async () => {
   const { url, running, received } = await startRig({
     backend: { era: 'modern' },
     server: { era: 'modern' },
@@ -93,7 +93,7 @@ test('a process that has already told something of a request takes that along, a
   expect(received('subscriptions/listen')).toHaveLength(1);
 });
 
-test('a tool that speaks of a session of its own does not cost the process', async () => {
+test('an error message about a session does not end the process', async () => {
   const { url, started } = await startRig({ backend });
   const session = await legacy(url);
   expect((await call(session, 'sessionExpired')).json.error.message).toBe('Session expired');
@@ -101,7 +101,7 @@ test('a tool that speaks of a session of its own does not cost the process', asy
   expect(started()).toHaveLength(1);
 });
 
-test('a server that comes up later is found by the calls after that', async () => {
+test('a server that failed to start is started again by later calls', async () => {
   const { url, started } = await startRig({
     backend,
     server: { exitAt: { initialize: 1 } },
@@ -115,7 +115,7 @@ test('a server that comes up later is found by the calls after that', async () =
   }, 'another try');
 });
 
-test('a server that answers nothing has one process, however many call, and it is not left behind', async () => {
+test('concurrent calls to a server that answers nothing share one process, which is ended', async () => {
   const { url, started, running, logged } = await startRig({
     backend,
     server: { silentOn: '*' },
@@ -133,7 +133,7 @@ test('a server that answers nothing has one process, however many call, and it i
   expect(started().length).toBeLessThan(4);
 });
 
-test('a server that refuses the handshake has no process left', async () => {
+test('the process of a server that refuses the handshake is ended', async () => {
   const { url, running } = await startRig({ backend, server: { refuse: true } });
   const { message } = (await legacy(url)).initialize.json.error;
   expect(message).toContain('refused the handshake');
@@ -141,7 +141,7 @@ test('a server that refuses the handshake has no process left', async () => {
   await until(() => running().length === 0, 'the process to end');
 });
 
-test('a process that closes its output is of no use, and is replaced', async () => {
+test('a process that closes its standard output is replaced', async () => {
   const { url, running } = await startRig({ backend });
   const session = await legacy(url);
   const [pid] = running();
@@ -150,7 +150,7 @@ test('a process that closes its output is of no use, and is replaced', async () 
   expect((await call(session, 'pid')).status).toBe(200);
 });
 
-test('a process that does not read holds up its own callers alone, and what they sent is given up with them', async () => {
+test('a process that does not read delays only its own callers, whose queued messages are dropped when they time out', async () => {
   const { url } = await startRig({
     backend,
     server: { deafOn: 'tools/list' },
@@ -172,24 +172,21 @@ test.each([
   ['legacy', 'per-session'],
   ['legacy', 'shared'],
   ['modern', 'shared'],
-])(
-  'a %s process that does nothing any more makes way for another once a call has run out of time (%s)',
-  async (era, kind) => {
-    const { url, started, logged } = await startRig({
-      backend: { era, process: kind },
-      server: { era },
-      route: { timeouts: { total: '1s' } },
-    });
-    const pid = Number((await callModern(url, 'pid')).json.result.content[0].text);
-    expect((await callModern(url, 'block')).json.error.message).toContain('timed out');
-    await until(() => !isAlive(pid), 'the process to end');
-    expect(logged('unusable').length + logged('ended').length).toBeGreaterThan(0);
-    expect((await callModern(url, 'pid')).status).toBe(200);
-    expect(new Set(started()).size).toBe(started().length);
-  },
-);
+])('a %s process that hangs is replaced once a call has timed out (%s)', async (era, kind) => {
+  const { url, started, logged } = await startRig({
+    backend: { era, process: kind },
+    server: { era },
+    route: { timeouts: { total: '1s' } },
+  });
+  const pid = Number((await callModern(url, 'pid')).json.result.content[0].text);
+  expect((await callModern(url, 'block')).json.error.message).toContain('timed out');
+  await until(() => !isAlive(pid), 'the process to end');
+  expect(logged('unusable').length + logged('ended').length).toBeGreaterThan(0);
+  expect((await callModern(url, 'pid')).status).toBe(200);
+  expect(new Set(started()).size).toBe(started().length);
+});
 
-test('a process that only lets one call wait for ever is left alone', async () => {
+test('a process that only leaves one call unanswered is kept', async () => {
   const { url, running } = await startRig({ backend, route: { timeouts: { total: '500ms' } } });
   const session = await legacy(url);
   const [pid] = running();
@@ -200,7 +197,7 @@ test('a process that only lets one call wait for ever is left alone', async () =
   expect((await call(session, 'pid')).json.result.content[0].text).toBe(String(pid));
 });
 
-test('what a process has not got when it ends goes to the next one', async () => {
+test('a request that a process had not read when it ended is sent to the next one', async () => {
   const { url, running } = await startRig({ backend, server: { deafOn: 'tools/list' } });
   const session = await legacy(url);
   const [pid] = running();
@@ -222,7 +219,7 @@ test('what a process has not got when it ends goes to the next one', async () =>
   }
 });
 
-test('a process that is killed forty times in the middle of calls is replaced each time, and nobody waits', async () => {
+test('a process that is killed forty times during calls is replaced each time, and all calls settle', async () => {
   const { url, running, started } = await startRig({ backend, file: { limits: { processes: 500 } } });
   const sessions = await Promise.all(Array.from({ length: 4 }, () => legacy(url)));
   const slow = { name: 'slow', arguments: { ms: 20_000 } };
@@ -252,7 +249,7 @@ test('a process that is killed forty times in the middle of calls is replaced ea
     killAgain((name, args) => callModern(url, name, args)),
   ]);
   expect(times).toHaveLength(120);
-  // Most of it is the time that a new process needs to start, where the calls before it were its first.
+  // Includes the start of a process.
   expect(Math.max(...times)).toBeLessThan(10_000);
   expect([...messages]).toEqual(['connection lost to node: it was ended by SIGKILL']);
   expect(started()).toHaveLength(41 + 4);

@@ -38,7 +38,7 @@ test('with isolation by call each call has a process to itself, which ends with 
   await until(() => running().length === 0, 'the processes to end');
 });
 
-test('a process that nobody uses any more is ended', async () => {
+test('an idle process is ended', async () => {
   const { url, running } = await startRig({ backend, route: { sessions: { idle: '300ms' } } });
   await callModern(url, 'pid');
   expect(running()).toHaveLength(1);
@@ -46,7 +46,7 @@ test('a process that nobody uses any more is ended', async () => {
   expect((await callModern(url, 'pid')).status).toBe(200);
 });
 
-test('the environment of the gateway stays with the gateway, but for what every program needs', async () => {
+test('a process inherits only the variables that every program needs', async () => {
   process.env['ERAGATE_TEST_SECRET'] = 'hunter2';
   process.env['LC_TEST'] = 'C.UTF-8';
   try {
@@ -66,7 +66,7 @@ test('the environment of the gateway stays with the gateway, but for what every 
   }
 });
 
-test('the folder of a process is the configured one, and no shell reads its arguments', async () => {
+test('a process runs in the configured folder, and no shell interprets its arguments', async () => {
   const { url } = await startRig({
     backend: { ...backend, cwd: '/usr' },
     server: { '$(x)': '`y` && "z" * \\' },
@@ -74,7 +74,7 @@ test('the folder of a process is the configured one, and no shell reads its argu
   expect(textOf((await callModern(url, 'folder')).json)).toBe('/usr');
 });
 
-test('a program that is not there is told of at once, and to everybody', async () => {
+test('a missing program is reported at once to every caller', async () => {
   const { url, logged } = await startRig({ backend: { command: '/not/there', args: [] } });
   const { status, json } = await modern(url, 'tools/list', {}, { id: 'x' });
   expect(status).toBe(502);
@@ -85,12 +85,12 @@ test('a program that is not there is told of at once, and to everybody', async (
   expect(logged('ended unexpectedly')).toEqual([]);
 });
 
-test('a folder that is not there is told of', async () => {
+test('a missing folder is reported', async () => {
   const { url } = await startRig({ backend: { ...backend, cwd: '/not/there' } });
   expect((await modern(url, 'tools/list')).json.error.message).toContain('its folder is not there');
 });
 
-test('an answer is not held up by a process that does not end, which is killed with all that it has started', async () => {
+test('a DELETE does not wait for a process that ignores the end of its input; it is killed with its descendants', async () => {
   const { url, running } = await startRig({ backend, server: { ignoreEnd: true } });
   const session = await legacy(url);
   const offspring = Number(textOf((await call(session, 'offspring')).json));
@@ -100,7 +100,7 @@ test('an answer is not held up by a process that does not end, which is killed w
   await until(() => running().length === 0 && !isAlive(offspring), 'the processes to be killed');
 });
 
-test('what a process has started does not outlive it', async () => {
+test('descendants of a process do not outlive it', async () => {
   const { url } = await startRig({ backend });
   const session = await legacy(url);
   const offspring = Number(textOf((await call(session, 'offspring')).json));
@@ -108,7 +108,7 @@ test('what a process has started does not outlive it', async () => {
   await until(() => !isAlive(offspring), 'the offspring to end');
 });
 
-test('the end of the gateway ends all processes within seconds, however stubborn they are', async () => {
+test('closing the gateway ends processes that ignore signals within seconds', async () => {
   const { url, gateway, running } = await startRig({ backend, server: { ignoreEnd: true } });
   await Promise.all([legacy(url), legacy(url), callModern(url, 'pid')]);
   expect(running()).toHaveLength(3);
@@ -118,7 +118,7 @@ test('the end of the gateway ends all processes within seconds, however stubborn
   expect(running()).toEqual([]);
 });
 
-test('the limit of processes is told to whoever needs one more, and to nobody else', async () => {
+test('at the limit of processes only callers that need a new one are refused', async () => {
   const { url, running } = await startRig({ backend, file: { limits: { processes: 2 } } });
   const [one, two] = [await legacy(url), await legacy(url)];
   const third = await legacy(url);
@@ -130,7 +130,7 @@ test('the limit of processes is told to whoever needs one more, and to nobody el
   await until(async () => (await legacy(url)).initialize.json?.result, 'a place to be free');
 });
 
-test('a legacy client keeps its session when the gateway is started anew, with another process', async () => {
+test('a legacy client keeps its session across a restart of the gateway, on a new process', async () => {
   const { url, gateway, running } = await startRig({
     backend,
     file: { sealKeys: ['a key for the tests of processes'] },
@@ -144,7 +144,7 @@ test('a legacy client keeps its session when the gateway is started anew, with a
   expect(after).not.toBe(before);
 });
 
-test('a server that is in use is not ended for being old', async () => {
+test('a process in use is not ended as idle', async () => {
   const { url, started } = await startRig({ backend, route: { sessions: { idle: '200ms' } } });
   const { json } = await callModern(url, 'slow', { ms: 900 });
   expect(textOf(json)).toBe('done');

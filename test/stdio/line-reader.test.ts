@@ -4,7 +4,7 @@ import { Rope } from '../../src/jsonrpc/index.js';
 import { LineReader } from '../../src/upstream/stdio/line-reader.js';
 import { asLine, idAtEnds } from '../../src/upstream/stdio/messages.js';
 
-/** What a reader hands on of a text that comes in pieces of these sizes. */
+/** Lines that a reader emits for a text in chunks of these sizes. */
 function read(text: Buffer, sizes: readonly number[], limit = 1_000_000): (string | number)[] {
   const seen: (string | number)[] = [];
   const reader = new LineReader(limit, {
@@ -27,7 +27,7 @@ const text = fc
   .map((parts) => Buffer.from(parts.join('')));
 
 describe('a reader of lines', () => {
-  test('cuts at LF and CRLF, wherever the chunks end', () => {
+  test('splits at LF and CRLF, across chunks', () => {
     fc.assert(
       fc.property(text, sizes, (bytes, pieces) => {
         const expected = bytes
@@ -40,7 +40,7 @@ describe('a reader of lines', () => {
     );
   });
 
-  test('tells of lines above the limit by their length, and of all others whole', () => {
+  test('reports the length of lines above the limit, and emits all others whole', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 8 }), sizes, (lengths, pieces) => {
         const bytes = Buffer.from(lengths.map((length) => `${'x'.repeat(length)}\n`).join(''));
@@ -50,7 +50,7 @@ describe('a reader of lines', () => {
     );
   });
 
-  test('hands on nothing during a pause, and everything after it', () => {
+  test('emits nothing during a pause, and everything after it', () => {
     fc.assert(
       fc.property(text, sizes, fc.integer({ min: 1, max: 3 }), (bytes, pieces, every) => {
         const seen: string[] = [];
@@ -74,7 +74,7 @@ describe('a reader of lines', () => {
     );
   });
 
-  test('holds but the ends of a line that is too long', () => {
+  test('keeps only both ends of a line above the limit', () => {
     const ends: number[] = [];
     const reader = new LineReader(1_000, {
       onLine() {},

@@ -7,7 +7,7 @@ const backend = { era: 'legacy' };
 const call = (session: LegacySession, name: string, args = {}) =>
   session.request('tools/call', { name, arguments: args });
 
-test('what is no message on standard output is skipped, logged once and counted; the session goes on', async () => {
+test('lines of standard output that are not messages are skipped, logged once and counted', async () => {
   const { url, gateway, logged } = await startRig({ backend, server: { banner: '  welcome\n\n{"a":1}\n' } });
   const session = await legacy(url);
   expect(session.initialize.status).toBe(200);
@@ -17,7 +17,7 @@ test('what is no message on standard output is skipped, logged once and counted;
   ]);
   await session.delete();
   await gateway.close();
-  // Two lines of the banner, and of each noisy answer all but those with nothing on them.
+  // Two lines of the banner, and the non-empty lines around each answer.
   expect(logged('has ended')[0]?.skippedLines).toBe(2 + 3 * 13);
 });
 
@@ -26,35 +26,32 @@ test.each([
   ['{"jsonrpc":"2.0","id":9,"result":{"secret":1}}{"jsonrpc":"2.0","id":8,"result":{}}', '{…'],
   ['{"id": 9, "result": {"secret": 1}}', '{…'],
   ['{"level":"info","msg":"up"}', '{"level":"info","msg":"up"}'],
-])(
-  'of a message that is spoilt by what stands around it, no content is logged: %s',
-  async (banner, shown) => {
-    const { url, logged } = await startRig({ backend, server: { banner: `${banner}\n` } });
-    await legacy(url);
-    expect(logged('not a message').map(({ stdout }) => stdout)).toEqual([shown]);
-  },
-);
+])('the content of a message with other text around it is not logged: %s', async (banner, shown) => {
+  const { url, logged } = await startRig({ backend, server: { banner: `${banner}\n` } });
+  await legacy(url);
+  expect(logged('not a message').map(({ stdout }) => stdout)).toEqual([shown]);
+});
 
-test('CRLF and byte order marks are put up with', async () => {
+test('CRLF and byte order marks are tolerated', async () => {
   const { url } = await startRig({ backend });
   const session = await legacy(url);
   for (let i = 0; i < 2; i++) expect(textOf((await call(session, 'windows')).json)).toBe('windows');
 });
 
-test('a line that comes byte by byte, with characters cut in the middle, is one message', async () => {
+test('a line that arrives byte by byte is one message', async () => {
   const { url } = await startRig({ backend });
   const session = await legacy(url);
   const value = 'Zażółć 🚀 gęślą jaźń';
   expect(textOf((await call(session, 'pieces', { value })).json)).toBe(value);
 });
 
-test('numbers come through with all their digits', async () => {
+test('numbers keep all their digits', async () => {
   const { url } = await startRig({ backend });
   const { answer } = await call(await legacy(url), 'numbers');
   expect(answer).toContain('{"n":12345678901234567890, "f":1.0,"e":1E400}');
 });
 
-test('bytes that are no UTF-8 are replaced, and nothing else suffers', async () => {
+test('bytes that are not valid UTF-8 are replaced, and the session goes on', async () => {
   const { url, logged } = await startRig({ backend });
   const session = await legacy(url);
   expect(textOf((await call(session, 'invalid')).json)).toBe('\uFFFD\uFFFD');
@@ -72,7 +69,7 @@ test('white space in a message of a client does not break its line', async () =>
   expect(received('tools/call')).toHaveLength(1);
 });
 
-test('ids that come back as strings, or twice, or of no request, do no harm', async () => {
+test('ids that come back as strings, twice, or of no request are tolerated', async () => {
   const { url } = await startRig({ backend });
   const session = await legacy(url);
   expect(textOf((await call(session, 'stringId')).json)).toBe('as a string');
@@ -81,7 +78,7 @@ test('ids that come back as strings, or twice, or of no request, do no harm', as
   expect((await session.request('tools/list')).json.result.tools.length).toBeGreaterThan(10);
 });
 
-test('messages that come together in an array are taken apart', async () => {
+test('a batch is split into its messages', async () => {
   const { url } = await startRig({ backend });
   const session = await legacy(url);
   const [slow, batch] = await Promise.all([call(session, 'batched'), call(session, 'batch')]);
@@ -89,7 +86,7 @@ test('messages that come together in an array are taken apart', async () => {
   expect(textOf(batch.json)).toBe('batch');
 });
 
-test.each([true, false])('an answer above the limit fails its call alone (id first: %s)', async (idFirst) => {
+test.each([true, false])('a response above the limit fails its call only (id first: %s)', async (idFirst) => {
   const { url } = await startRig({ backend, file: { limits: { result: '100KiB' } } });
   const session = await legacy(url);
   const [big, slow] = await Promise.all([
@@ -104,14 +101,14 @@ test.each([true, false])('an answer above the limit fails its call alone (id fir
   expect(textOf((await call(session, 'big', { bytes: 90_000, idFirst })).json)).toHaveLength(90_000);
 });
 
-test('a line above the limit that answers nobody is skipped and logged', async () => {
+test('a line above the limit that is no response is skipped and logged', async () => {
   const { url, logged } = await startRig({ backend, file: { limits: { result: '100KiB' } } });
   const session = await legacy(url);
   expect(textOf((await call(session, 'bigNotification', { bytes: 1_000_000 })).json)).toBe('after it');
   expect(logged('too long')).toEqual([expect.objectContaining({ bytes: expect.any(Number) })]);
 });
 
-test('a message of many megabytes goes through', async () => {
+test('a message of many megabytes is passed on', async () => {
   const { url } = await startRig({ backend, file: { limits: { body: '8MiB' } } });
   const session = await legacy(url);
   const value = 'z'.repeat(5 * 2 ** 20);
@@ -119,7 +116,7 @@ test('a message of many megabytes goes through', async () => {
   expect(JSON.parse(textOf(json)).args.value.length).toBe(value.length);
 });
 
-test('standard error is read however much there is, and logged within bounds', async () => {
+test('standard error is always read, and logged within bounds', async () => {
   const { url, gateway, logged } = await startRig({ backend });
   const session = await legacy(url);
   expect(textOf((await call(session, 'chatty', { lines: 2_000, bytes: 10_000 })).json)).toBe('said');
@@ -130,7 +127,7 @@ test('standard error is read however much there is, and logged within bounds', a
   expect(logged('has ended')[0]?.unloggedErrorLines).toBeGreaterThan(1_800);
 });
 
-test('a program that writes no end of lines which are no messages is ended', async () => {
+test('a program that keeps writing lines that are not messages is ended', async () => {
   const { url, running } = await startRig({ backend, server: { babble: true, silentOn: '*' } });
   expect((await legacy(url)).initialize.json.error.message).toContain(
     'it writes lines that are not messages',

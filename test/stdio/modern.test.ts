@@ -10,7 +10,7 @@ const call = (url: string, name: string, args = {}, options: ModernOptions & { m
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 
-test('all callers share one process, and equal ids of theirs do not meet', async () => {
+test('all callers share one process, and their equal ids do not collide', async () => {
   const { url, started, received } = await startRig({ backend, server });
   const answers = await Promise.all(
     Array.from({ length: 8 }, (_, i) =>
@@ -24,7 +24,7 @@ test('all callers share one process, and equal ids of theirs do not meet', async
   expect(started()).toHaveLength(1);
   const ids = received('tools/call').map(({ id }) => id);
   expect(new Set(ids).size).toBe(8);
-  // Nobody's credentials are written anywhere.
+  // Credentials are not passed to the process.
   expect(JSON.stringify(received())).not.toContain('Bearer');
 });
 
@@ -36,7 +36,7 @@ test('ids come back as their callers wrote them', async () => {
   }
 });
 
-test('progress is told to whoever asked for it, under its own token', async () => {
+test('progress goes to the request that asked for it, under its own token', async () => {
   const { url } = await startRig({ backend, server });
   const answers = await Promise.all(
     ['same', 'same', 7].map((progressToken) =>
@@ -54,7 +54,7 @@ test('numbers in results keep their digits under another id', async () => {
   expect((await call(url, 'numbers')).answer).toContain('{"n":12345678901234567890, "f":1.0,"e":1E400}');
 });
 
-test('log messages go to the one call that asks for them, and to nobody where several do', async () => {
+test('log messages go to the only call that asks for them, and are dropped where several do', async () => {
   const { url } = await startRig({ backend, server });
   const wanting = { meta: { [LOG_LEVEL]: 'debug' } };
   const [silent, told] = await Promise.all([
@@ -70,7 +70,7 @@ test('log messages go to the one call that asks for them, and to nobody where se
   expect(both.flatMap(({ messages }) => messages)).toEqual([]);
 });
 
-test('a caller that goes away has its request cancelled, under the id that the server knows', async () => {
+test('a disconnected caller has its request cancelled, under the id that the server knows', async () => {
   const { url, received } = await startRig({ backend, server });
   const stream = await openModern(
     url,
@@ -88,7 +88,7 @@ test('a caller that goes away has its request cancelled, under the id that the s
   expect(params['_meta']).not.toHaveProperty('progressToken');
 });
 
-test('each listener hears of changes under the id of its own subscription', async () => {
+test('each listener gets changes under the id of its own subscription', async () => {
   const { url, received } = await startRig({ backend, server });
   const filter = { notifications: { toolsListChanged: true } };
   const streams = [];
@@ -116,7 +116,7 @@ test('each listener hears of changes under the id of its own subscription', asyn
   await second?.done;
 });
 
-test('a legacy client hears of changes, and its calls work, at a modern server', async () => {
+test('a legacy client gets results and changes from a modern server', async () => {
   const { url } = await startRig({ backend, server });
   const session = await legacy(url);
   const stream = await session.listen();
@@ -129,7 +129,7 @@ test('a legacy client hears of changes, and its calls work, at a modern server',
   }, 'the change');
 });
 
-test('a process that dies takes its calls along, and another one is there for the next', async () => {
+test('calls fail with their process, and the next one starts another', async () => {
   const { url, running } = await startRig({ backend, server });
   const hanging = call(url, 'hang', {}, { id: 'h' });
   const [dead] = await Promise.all([call(url, 'kill', {}, { id: 'k' }), hanging]);
@@ -142,7 +142,7 @@ test('a process that dies takes its calls along, and another one is there for th
   expect(running()).toHaveLength(1);
 });
 
-test('a process without anything to do is ended, and started again when it is needed', async () => {
+test('an idle process is ended, and started again on demand', async () => {
   const { url, running } = await startRig({ backend, server, route: { sessions: { idle: '200ms' } } });
   expect((await call(url, 'echo')).status).toBe(200);
   const [pid] = running();
@@ -150,7 +150,7 @@ test('a process without anything to do is ended, and started again when it is ne
   expect((await call(url, 'echo')).status).toBe(200);
 });
 
-test('a reader that lags behind does not hold up the others', async () => {
+test('a slow reader does not delay others', async () => {
   const { url } = await startRig({ backend, server });
   const flood = await openModern(
     url,

@@ -7,7 +7,7 @@ import { startRig, textOf } from './rig.js';
 const COUNT = 16_000;
 const ACCEPT = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
-/** Posts a call, and does not read its answer until it is told to. */
+/** Posts a call, and does not read the response before `read` is called. */
 function unread(url: string, headers: Record<string, string | undefined>, body: Loose) {
   let read: (() => void) | undefined;
   const text = new Promise<string>((resolve, reject) => {
@@ -34,12 +34,12 @@ function unread(url: string, headers: Record<string, string | undefined>, body: 
   };
 }
 
-test('a client that does not read stops its process from writing, and nobody else; nothing is lost', async () => {
+test('a client that does not read pauses only its own process, and loses nothing', async () => {
   const { url, flooded } = await startRig({ backend: { era: 'legacy' } });
   const session = await legacy(url);
   const flood = unread(url, session.headers, { params: { name: 'flood', arguments: { count: COUNT } } });
   await until(() => flood.answered() && flooded() > 0, 'the flood to begin');
-  // It stands still once all that lies between the two is full.
+  // It stops once all buffers between the two are full.
   let before = -1;
   await until(async () => {
     const now = flooded();
@@ -58,7 +58,7 @@ test('a client that does not read stops its process from writing, and nobody els
   expect(text).toContain('flooded');
 });
 
-test('where others use the process too it is not stopped: the client that does not read misses something', async () => {
+test('a shared process is not paused: a client that does not read misses notifications', async () => {
   const { url } = await startRig({ backend: { era: 'modern' }, server: { era: 'modern' } });
   const meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -77,7 +77,7 @@ test('where others use the process too it is not stopped: the client that does n
 });
 
 test.each(['ping', 'roots/list'])(
-  'a process that asks for %s without an end and reads no answer is given up before the answers pile up',
+  'a process that keeps sending %s and reads no answers is ended before the answers accumulate',
   async (method) => {
     const { url, logged, running, started } = await startRig({
       backend: { era: 'legacy', process: 'shared' },

@@ -39,7 +39,7 @@ async function connected(kind: ClientKind, options: Loose): Promise<TestClient> 
   return client;
 }
 const said = (result: Loose) => result.content?.[0]?.text;
-/** Hears of the updates of a resource, in the way of the client's era. */
+/** Subscribes to the updates of a resource, in the way of the client's era. */
 async function subscribe(client: TestClient, uri: string): Promise<Loose> {
   if (client.era === 'modern') return client.sdk.listen({ resourceSubscriptions: [uri] });
   await client.sdk.subscribeResource({ uri });
@@ -48,7 +48,7 @@ async function subscribe(client: TestClient, uri: string): Promise<Loose> {
 const updates = ({ notifications }: TestClient) => notifications.filter(({ method }) => method === UPDATED);
 
 async function serve(backend: Loose): Promise<void> {
-  // A server in Python takes its time to start on a busy machine.
+  // A Python server is slow to start on a busy machine.
   gateway = await startGateway({ '/mcp': { backend, timeouts: { probe: '10s' } } });
 }
 async function closeAll(): Promise<void> {
@@ -80,7 +80,7 @@ function behavesAsItShould([, backend, legacyOnly]: [string, Loose, boolean]): v
     expect(client.errors).toEqual([]);
   });
 
-  test('is found to be of its era', () => {
+  test('has its era detected', () => {
     const verdict = gateway?.logs.find(({ msg }) => msg === 'era of the backend');
     expect(verdict.era).toBe(legacyOnly ? 'legacy' : 'modern');
   });
@@ -129,7 +129,7 @@ describe('server-everything on standard streams', () => {
     ['v2 auto', {}],
     ['v2 auto', ALL_CAPABILITIES],
   ] as const)(
-    'tells client %s, which can be asked %j, of updates and changes',
+    'sends client %s, with the capabilities %j, updates and changes',
     async (kind, capabilities) => {
       const { handlers } = person();
       const client = await connected(kind, {

@@ -5,7 +5,7 @@ import { SERVER } from './rig.js';
 const probe = (options: object) =>
   probeServer([process.execPath, SERVER, JSON.stringify(options)], { timeoutMs: 2_000 });
 
-test('probe tells what a server on standard streams is', async () => {
+test('probe reports what a server on standard streams speaks', async () => {
   const [legacy, modern, broken] = await Promise.all([
     probe({}),
     probe({ era: 'modern' }),
@@ -28,7 +28,7 @@ test('probe tells what a server on standard streams is', async () => {
   expect(broken.reasons.join('\n')).toContain('it exited with code 3; cannot find the configuration');
 });
 
-test('a program that is not there is unknown', async () => {
+test('a missing program is unknown', async () => {
   const { era, reasons } = await probeServer(['/not/there'], { timeoutMs: 1_000 });
   expect(era).toBe('unknown');
   expect(reasons.at(-1)).toBe('server/discover: unreachable, it cannot be started (ENOENT)');

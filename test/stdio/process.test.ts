@@ -32,7 +32,7 @@ async function serve(server: object): Promise<number[]> {
   return pids;
 }
 
-test('SIGTERM ends the gateway with 0, and all that it has started, within its ten seconds', async () => {
+test('SIGTERM ends the gateway with code 0, and its processes, within ten seconds', async () => {
   const pids = await serve({ ignoreEnd: true });
   gateway?.kill('SIGTERM');
   const ended = await gateway?.ended;
@@ -41,7 +41,7 @@ test('SIGTERM ends the gateway with 0, and all that it has started, within its t
   expect(pids.filter(isAlive)).toEqual([]);
 });
 
-test('a second signal ends the gateway at once, and all that it has started', async () => {
+test('a second signal ends the gateway and its processes at once', async () => {
   const pids = await serve({ ignoreEnd: true });
   gateway?.kill('SIGTERM');
   gateway?.kill('SIGTERM');
@@ -49,14 +49,14 @@ test('a second signal ends the gateway at once, and all that it has started', as
   await until(() => pids.filter(isAlive).length === 0, 'the processes to be killed');
 });
 
-test('servers end by themselves when the gateway is killed: their input ends', async () => {
+test('servers end with their input when the gateway is killed', async () => {
   const pids = await serve({});
   gateway?.kill('SIGKILL');
   await gateway?.ended;
   await until(() => pids.filter(isAlive).length === 0, 'the processes to end');
 });
 
-test('a server that is still starting does not hold up the end of the gateway', async () => {
+test('a server that is still starting does not delay the end of the gateway', async () => {
   const journal = join(scratch, 'journal');
   const backend = commandOf(JSON.stringify({ silentOn: '*', journal }), { era: 'legacy' });
   gateway = await startGatewayProcess({ '/mcp': { backend } });

@@ -12,22 +12,25 @@ const form = (message: string) => ({
   params: { message, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } },
 });
 
-test.each(KINDS)('calls of client %s that are asked at once each get their own answer', async (kind) => {
-  const { url } = await startRig({ backend });
-  const someone = person({
-    form: ({ message }) => ({ action: 'accept', content: { name: `it is ${message}` } }),
-  });
-  const client = await connect(kind, url, { capabilities: ALL_CAPABILITIES, handlers: someone.handlers });
-  const names = ['Ada', 'Alan', 'Grace', 'Edsger'];
-  const answers = await Promise.all(names.map((name) => client.callTool('ask', form(name))));
-  expect(answers.map((answer) => JSON.parse(textOf(answer)).content.name)).toEqual(
-    names.map((name) => `it is ${name}`),
-  );
-  expect(client.errors).toEqual([]);
-  await client.close();
-});
+test.each(KINDS)(
+  'concurrent calls of client %s each get the answer to their own server request',
+  async (kind) => {
+    const { url } = await startRig({ backend });
+    const someone = person({
+      form: ({ message }) => ({ action: 'accept', content: { name: `it is ${message}` } }),
+    });
+    const client = await connect(kind, url, { capabilities: ALL_CAPABILITIES, handlers: someone.handlers });
+    const names = ['Ada', 'Alan', 'Grace', 'Edsger'];
+    const answers = await Promise.all(names.map((name) => client.callTool('ask', form(name))));
+    expect(answers.map((answer) => JSON.parse(textOf(answer)).content.name)).toEqual(
+      names.map((name) => `it is ${name}`),
+    );
+    expect(client.errors).toEqual([]);
+    await client.close();
+  },
+);
 
-test('a question of one person is never put to another', async () => {
+test('a server request of one caller never reaches another', async () => {
   const { url, started } = await startRig({ backend });
   const ask = async (who: string) => {
     const options = { capabilities: { elicitation: {} }, headers: { authorization: `Bearer ${who}` } };
@@ -44,7 +47,7 @@ test('a question of one person is never put to another', async () => {
   expect(started()).toHaveLength(3);
 });
 
-test('a call that waits for a person is cancelled at its process when the answer does not come', async () => {
+test('a call whose server request is not answered is cancelled at its process', async () => {
   const { url, received } = await startRig({ backend, route: { questions: { timeout: '500ms' } } });
   const stream = await openModern(
     url,
@@ -58,7 +61,7 @@ test('a call that waits for a person is cancelled at its process when the answer
 });
 
 test.each(KINDS)(
-  'what the server asks as soon as it may reaches client %s, or is answered for it',
+  'a server request right after the handshake reaches client %s, or is answered for it',
   async (kind) => {
     const { url, roots } = await startRig({
       backend,
@@ -74,7 +77,7 @@ test.each(KINDS)(
   },
 );
 
-test('a server that asks what nobody can be asked is told so, and does not wait', async () => {
+test('a server request that no client can answer is refused at once', async () => {
   const { url } = await startRig({ backend });
   const answer = await modern(url, 'tools/call', {
     name: 'ask',

@@ -27,9 +27,9 @@ export interface Rig {
   running(): number[];
   /** Messages that processes of the server got so far, in order; of one method if it is given. */
   received(method?: string): Loose[];
-  /** What the server was told when it asked for the roots of its own accord. */
+  /** Answers that the server got to its own requests for roots. */
   roots(): Loose[];
-  /** How many of its messages the tool `flood` got rid of, at least. */
+  /** How many messages the tool `flood` has written, at least. */
   flooded(): number;
   /** Log records about processes. */
   logged(words: string): Loose[];
@@ -48,7 +48,7 @@ export interface RigOptions {
   timings?: Partial<StdioTimings>;
 }
 
-/** Real processes keep to real time, so that limits which tests wait for are short. */
+/** Short limits, since virtual time does not reach processes. */
 const SHORT: Partial<StdioTimings> = { inputEndMs: 200, terminateMs: 200, lastOutputMs: 100, pingMs: 300 };
 
 /** A gateway in front of `server.mjs`, until the test ends. */
@@ -96,7 +96,7 @@ export function commandOf(options: string, more: Loose = {}): Loose {
   return { command: process.execPath, args: [SERVER, options], ...more };
 }
 
-/** Whether a process is there, and is no zombie. */
+/** Whether a process exists, and is not a zombie. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

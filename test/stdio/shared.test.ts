@@ -9,7 +9,7 @@ const call = (session: LegacySession, name: string, args = {}, options = {}) =>
 const callModern = (url: string, name: string, args = {}, headers = {}) =>
   modern(url, 'tools/call', { name, arguments: args }, { headers });
 
-test('one process serves all callers, after one handshake without any capability', async () => {
+test('one process serves all callers, after one handshake without capabilities', async () => {
   const { url, started, received } = await startRig({ backend });
   const sessions = await Promise.all([
     legacy(url, { version: '2024-11-05' }),
@@ -32,7 +32,7 @@ test('one process serves all callers, after one handshake without any capability
   ]);
 });
 
-test('what the server logs or asks before it has answered the handshake is not taken for the answer', async () => {
+test('log messages and requests of the server during the handshake are not taken for its response', async () => {
   const early = [
     { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'starting' } },
     { jsonrpc: '2.0', id: 'early', method: 'ping' },
@@ -45,7 +45,7 @@ test('what the server logs or asks before it has answered the handshake is not t
   }
 });
 
-test('ids and progress tokens of sessions do not meet', async () => {
+test('ids and progress tokens of sessions do not collide', async () => {
   const { url, received } = await startRig({ backend });
   const sessions = await Promise.all([legacy(url), legacy(url), legacy(url)]);
   const answers = await Promise.all(
@@ -68,7 +68,7 @@ test('ids and progress tokens of sessions do not meet', async () => {
   expect(new Set(received('tools/call').map(({ id }) => id)).size).toBe(3);
 });
 
-test('a cancellation reaches the request that it is about', async () => {
+test('a cancellation reaches the request that it names', async () => {
   const { url, received } = await startRig({ backend });
   const sessions = await Promise.all([legacy(url), legacy(url)]);
   const hanging = sessions.map((session, i) =>
@@ -83,7 +83,7 @@ test('a cancellation reaches the request that it is about', async () => {
   await Promise.all(hanging);
 });
 
-test('the end of a session does not end the process, and the end of the process ends no session', async () => {
+test('the process outlives a session, and sessions outlive the process', async () => {
   const { url, running, started } = await startRig({ backend });
   const [one, two] = await Promise.all([legacy(url), legacy(url)]);
   await one.delete();
@@ -96,7 +96,7 @@ test('the end of a session does not end the process, and the end of the process 
   expect(started()).toHaveLength(2);
 });
 
-test('questions of the server are refused, since nobody can say whom they are for', async () => {
+test('server requests are refused, since they cannot be assigned to a caller', async () => {
   const { url } = await startRig({ backend });
   const session = await legacy(url, { capabilities: { elicitation: {} } });
   const asked = {
@@ -106,7 +106,7 @@ test('questions of the server are refused, since nobody can say whom they are fo
   expect(textOf((await call(session, 'ask', asked)).json)).toContain('there is no client that could answer');
 });
 
-test('log messages are told where there is one session alone', async () => {
+test('log messages are passed on where there is only one session', async () => {
   const { url } = await startRig({ backend });
   const one = await legacy(url);
   expect((await call(one, 'log', { data: 'x' })).messages.map(({ params }) => params.data)).toEqual(['x']);
@@ -115,7 +115,7 @@ test('log messages are told where there is one session alone', async () => {
   expect(answers.flatMap(({ messages }) => messages)).toEqual([]);
 });
 
-test('changes of lists are told to all, updates of resources to those who subscribed to them', async () => {
+test('changes of lists reach all sessions, updates of resources those that are subscribed', async () => {
   const { url, received } = await startRig({ backend });
   const sessions = await Promise.all([legacy(url), legacy(url)]);
   const streams = await Promise.all(sessions.map((session) => session.listen()));
@@ -125,7 +125,7 @@ test('changes of lists are told to all, updates of resources to those who subscr
   await call(sessions[0] as LegacySession, 'change');
   await until(() => told().every((list) => list.includes('notifications/tools/list_changed')), 'the change');
   await call(sessions[0] as LegacySession, 'update', { uri: 'file:///one' });
-  // Another one, though its name begins alike.
+  // Another resource, though its URI begins alike.
   await call(sessions[0] as LegacySession, 'update', { uri: 'file:///both-and-more' });
   await call(sessions[0] as LegacySession, 'update', { uri: 'file:///both/part' });
   await call(sessions[0] as LegacySession, 'update', { uri: 'file:///both' });
@@ -133,7 +133,7 @@ test('changes of lists are told to all, updates of resources to those who subscr
   expect(told().map((list) => list.includes('file:///one'))).toEqual([true, false]);
   expect(told().map((list) => list.includes('file:///both/part'))).toEqual([true, true]);
   expect(told().flat()).not.toContain('file:///both-and-more');
-  // The server is asked to stop once nobody wants to hear of it any more.
+  // The server gets the unsubscribe once no session is subscribed.
   await sessions[0]?.request('resources/unsubscribe', { uri: 'file:///both' });
   expect(received('resources/unsubscribe')).toEqual([]);
   await sessions[1]?.request('resources/unsubscribe', { uri: 'file:///both' });
@@ -142,7 +142,7 @@ test('changes of lists are told to all, updates of resources to those who subscr
   await until(() => received('resources/unsubscribe').length === 2, 'the end of the last subscription');
 });
 
-test('a server that refuses or never answers is told of to all who wait, and has no process left', async () => {
+test('all waiting callers get the error of a server that refuses or never answers, and its process is ended', async () => {
   const refusing = await startRig({ backend, server: { refuse: true } });
   const answers = await Promise.all([legacy(refusing.url), legacy(refusing.url)]);
   for (const { initialize } of answers)
@@ -159,7 +159,7 @@ test('a server that refuses or never answers is told of to all who wait, and has
   await until(() => silent.running().length === 0, 'the process to end');
 });
 
-test('a process that has no sessions any more is ended after a while', async () => {
+test('a process without sessions is ended as idle', async () => {
   const { url, running } = await startRig({ backend, route: { sessions: { idle: '200ms' } } });
   const session = await legacy(url);
   expect(running()).toHaveLength(1);

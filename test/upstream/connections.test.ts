@@ -38,7 +38,7 @@ async function askOnce(): Promise<Connection> {
   return connection;
 }
 
-test('requests in turn share one connection, whatever else is in use', async () => {
+test('sequential requests share one connection, whatever else is in use', async () => {
   const inUse = Array.from({ length: 50 }, () => connections.acquire());
   const first = await askOnce();
   expect(inUse).not.toContain(first);
@@ -55,7 +55,7 @@ test('the connection that was used last is the next to be used', async () => {
   expect(connections.acquire()).toBe(older);
 });
 
-test('once one was found dead, none that waited beside it is used, and none that comes back later', async () => {
+test('once a connection is found dead, idle ones and those released later are not used again', async () => {
   const [waiting, busy, dead] = [connections.acquire(), connections.acquire(), connections.acquire()];
   await Promise.all([ask(waiting), ask(busy)]);
   connections.release(waiting);
@@ -65,13 +65,13 @@ test('once one was found dead, none that waited beside it is used, and none that
   const next = connections.acquire();
   expect([waiting, busy, dead]).not.toContain(next);
   connections.release(next);
-  // What another one of the same time tells is no news.
+  // The same discovery by another connection of that generation changes nothing.
   connections.discardIdle(dead);
   expect(connections.acquire()).toBe(next);
   await vi.waitFor(() => expect(sockets.size).toBe(0));
 });
 
-test('connections of a busy hour are let go afterwards', () => {
+test('connections that a burst has opened are closed afterwards', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const many = Array.from({ length: 100 }, () => connections.acquire());
   for (const connection of many) connections.release(connection);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { CookieJar } from '../../src/upstream/cookies.js';
 
-test('what is set again takes the place of what was set before', () => {
+test('a cookie that is set again replaces the earlier one', () => {
   const jar = new CookieJar('lb=a; other=1=2');
   jar.keep({ 'set-cookie': ['lb=b; Path=/; HttpOnly', 'new=x; Secure'] });
   expect(jar.header).toBe('other=1=2; lb=b; new=x');
@@ -9,7 +9,7 @@ test('what is set again takes the place of what was set before', () => {
   expect(jar.header).toBe('lb=b; new=x');
 });
 
-test('a server that sets another one with each answer does not fill the headers: the oldest go', () => {
+test('the number of cookies is bounded: the oldest are dropped', () => {
   const jar = new CookieJar();
   for (let n = 0; n < 1_000; n++) jar.keep({ 'set-cookie': [`c${n}=${n}`, 'lb=a'] });
   const names = jar.header?.split('; ') ?? [];
@@ -18,7 +18,7 @@ test('a server that sets another one with each answer does not fill the headers:
 });
 
 test.each([`big=${'x'.repeat(5_000)}`, 'a=b\u0001c', '', ';', '=', '=v; Path=/', 'a'])(
-  'what no browser would keep does no harm: %s',
+  'a cookie that browsers reject is ignored: %s',
   (line) => {
     const jar = new CookieJar();
     jar.keep({ 'set-cookie': [line, 'lb=a'] });

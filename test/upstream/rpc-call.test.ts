@@ -8,7 +8,7 @@ import type { ResponseSink, Transport } from '../../src/upstream/transport.js';
 const ticker = new Ticker();
 afterEach(() => ticker.stop());
 
-/** A transport that sends nothing, and the sinks of what it should have sent. */
+/** A transport that sends nothing, and keeps the sinks of its requests. */
 function quietTransport() {
   const sinks: ResponseSink[] = [];
   const deviations: string[] = [];
@@ -86,7 +86,7 @@ describe('a response', () => {
     expect((await rpc.reply).kind).toBe(own ? 'response' : 'no-response');
   });
 
-  test('comes out of an array, among messages of other kinds', async () => {
+  test('is found in a batch, among messages of other kinds', async () => {
     const { rpc, sink, heard } = call('7');
     sink.onHead(200, {});
     const others = '{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":1,"method":"q"},null';
@@ -105,7 +105,7 @@ describe('a response', () => {
     expect(await rpc.reply).toMatchObject({ kind: 'response', frame: { type: 'error', code: -32603 } });
   });
 
-  test('whose result is null is an empty one', async () => {
+  test('whose result is null has an empty result', async () => {
     const { rpc, sink } = call('7');
     sink.onMessage(result('7', 'null'), undefined);
     expect(await rpc.reply).toMatchObject({
@@ -123,7 +123,7 @@ describe('a response', () => {
     expect(heard).toEqual(['stray 7']);
   });
 
-  test('ends the stream some time after it, where the server does not', async () => {
+  test('is followed by the end of the stream after some time, if the server does not end it', async () => {
     const { rpc, sink, aborted } = call('7');
     sink.onMessage(result('7'), undefined);
     await rpc.reply;
@@ -136,7 +136,7 @@ describe('a response', () => {
 
 describe('without a response', () => {
   test.each(['', '{', '[', '[{]', '{}', 'null', '"x"', '[1,2]', '{"jsonrpc":"1.0","id":7,"result":{}}'])(
-    'the message %j is passed over, and noted',
+    'the message %j is skipped and reported',
     async (text) => {
       const { rpc, sink, deviations } = call('7');
       sink.onHead(200, {});
@@ -147,7 +147,7 @@ describe('without a response', () => {
     },
   );
 
-  test('the text of a refusal is kept, also that of JSON which is no message', async () => {
+  test('the text of a refusal is kept, also of JSON that is not a message', async () => {
     const plain = call('7');
     plain.sink.onHead(404, {});
     plain.sink.onEnd('Not Found');
@@ -159,7 +159,7 @@ describe('without a response', () => {
     expect(await json.rpc.reply).toMatchObject({ kind: 'no-response', text: '{"detail":"Not Found"}' });
   });
 
-  test('the place to resume from is told, and the pause before', async () => {
+  test('the reply has the event id to resume from, and the pause before it', async () => {
     const { rpc, sink } = call('7');
     sink.onHead(200, {});
     sink.onPriming?.('a');
@@ -169,7 +169,7 @@ describe('without a response', () => {
     expect(await rpc.reply).toMatchObject({ kind: 'no-response', lastEventId: 'b', retryMs: 50 });
   });
 
-  test('a break without such a place is a failure', async () => {
+  test('a broken stream without an event id is a failure', async () => {
     const { rpc, sink } = call('7');
     sink.onHead(200, {});
     sink.onError(new TransportError('broken', 'gone'));
@@ -195,7 +195,7 @@ describe('a request that meets a dead connection', () => {
     expect(await rpc.reply).toMatchObject({ kind: 'failed', error: { failure } });
   });
 
-  test('is not sent again when nobody waits for it any longer', async () => {
+  test('is not repeated after it was aborted', async () => {
     const { rpc, sinks, aborted } = call('7', { safe: true });
     rpc.abort('the client left');
     sinks[0]?.onError(new TransportError('unreachable', 'x'));
@@ -208,7 +208,7 @@ describe('a request that meets a dead connection', () => {
   });
 });
 
-test('bytes that are no UTF-8 are read as replacement characters, and noted', async () => {
+test('bytes that are not valid UTF-8 are replaced and reported', async () => {
   const { rpc, sink, deviations } = call('7');
   const [before, after] = ['{"jsonrpc":"2.0","id":7,"result":{"a":"', '"}}'];
   sink.onMessage(Buffer.concat([Buffer.from(before), Buffer.from([0xff]), Buffer.from(after)]), undefined);

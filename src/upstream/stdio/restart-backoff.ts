@@ -1,7 +1,7 @@
 import { Backoff, type BackoffOptions } from '../../exchange/backoff.js';
 
 /**
- * Delays starting a command whose processes end, or hang, before they are of use. The first failure may be an accident
+ * Delays starting a command whose processes end, or hang, before they have answered a request. The first failure may be an accident
  * and causes no pause; each further one causes a longer pause, in which requests fail at once with the reason.
  */
 export class RestartBackoff {
@@ -16,7 +16,7 @@ export class RestartBackoff {
   }
 
   /**
-   * A process ended before it was of use.
+   * A process ended before it had answered a request.
    * @param startedAt on the monotonic clock; processes started together count as one failure
    */
   recordFailure(reason: string, startedAt: number): void {

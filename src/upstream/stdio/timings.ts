@@ -14,7 +14,7 @@ export interface StdioTimings {
   readonly pingMs: number;
   /** A process that has worked for longer did not exit because of its first requests. */
   readonly steadyMs: number;
-  /** Pauses between attempts to start a process that exits before it is of use. */
+  /** Pauses between attempts to start a process that exits before it has answered a request. */
   readonly restart: BackoffOptions;
 }
 
