@@ -13,7 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'version.ts': [],
   jsonrpc: [],
   config: [],
-  body: [],
+  body: ['jsonrpc'],
   exchange: ['jsonrpc'],
   downstream: ['jsonrpc', 'exchange'],
   upstream: ['jsonrpc', 'exchange', 'body'],

@@ -8,6 +8,7 @@ import {
   gunzipSync,
   inflateSync,
 } from 'node:zlib';
+import { nameMap } from '../jsonrpc/index.js';
 
 /** A value of `Content-Encoding` that can be undone. */
 export interface ContentCoding {
@@ -28,7 +29,7 @@ const GZIP: ContentCoding = {
   decode: (body, maxOutputLength) => gunzipSync(body, { maxOutputLength }),
 };
 
-const CODINGS: Readonly<Record<string, ContentCoding>> = {
+const CODINGS: ReadonlyMap<string, ContentCoding> = nameMap({
   gzip: GZIP,
   'x-gzip': GZIP,
   deflate: {
@@ -39,9 +40,9 @@ const CODINGS: Readonly<Record<string, ContentCoding>> = {
     open: (eager) => createBrotliDecompress(eager ? BROTLI : {}),
     decode: (body, maxOutputLength) => brotliDecompressSync(body, { maxOutputLength }),
   },
-};
+});
 
 /** @param name in lower case */
 export function contentCoding(name: string): ContentCoding | undefined {
-  return Object.hasOwn(CODINGS, name) ? CODINGS[name] : undefined;
+  return CODINGS.get(name);
 }

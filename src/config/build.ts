@@ -89,7 +89,7 @@ function buildRoute(raw: RawRoute): RouteConfig {
       maxAnonymous: tasks.maxPerPrincipal ?? tasks.max,
     },
     cache: {
-      ttlMs: Object.fromEntries(
+      ttlMs: new Map(
         CACHED_METHODS.filter((method) => cache[method] !== undefined).map((method) => [
           method,
           millisecondsOrOff(cache[method] as string),

@@ -155,7 +155,7 @@ export type CachedMethod = (typeof CACHED_METHODS)[number];
 
 export interface CacheConfig {
   /** For results of a legacy backend; 0: not cached, undefined: the gateway's default. */
-  readonly ttlMs: Readonly<Partial<Record<CachedMethod, number>>>;
+  readonly ttlMs: ReadonlyMap<string, number>;
   readonly staleIfErrorMs: number;
 }
 

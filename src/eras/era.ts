@@ -99,7 +99,7 @@ export interface BackendSideOptions extends SideOptions {
     readonly optional: 'call' | 'task';
   };
   /** How long results are fresh, by method; where it is not set, the backend's own hints count. */
-  readonly ttlMs: Readonly<Record<string, number>>;
+  readonly ttlMs: ReadonlyMap<string, number>;
   /** Observes every change that the backend notifies. */
   readonly onChange: (change: Change) => void;
 }

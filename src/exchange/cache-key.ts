@@ -1,20 +1,20 @@
-import { getMember } from '../jsonrpc/index.js';
+import { getMember, nameMap } from '../jsonrpc/index.js';
 import { LIST_CHANGES, RESOURCE_UPDATED } from './changes.js';
 import type { Exchange, Params } from './exchange.js';
 import { rewriteParams } from './rewrite.js';
 import type { EraName } from './types.js';
 
 /** Methods whose results may be kept (server/utilities/caching), and the change that makes each of them old. */
-export const KEPT_UNTIL: Readonly<Record<string, string>> = {
+export const KEPT_UNTIL: ReadonlyMap<string, string> = nameMap({
   'tools/list': LIST_CHANGES.toolsListChanged,
   'prompts/list': LIST_CHANGES.promptsListChanged,
   'resources/list': LIST_CHANGES.resourcesListChanged,
   'resources/templates/list': LIST_CHANGES.resourcesListChanged,
   'resources/read': RESOURCE_UPDATED,
-};
+});
 
 /** Methods whose results may be kept. */
-export const CACHEABLE: ReadonlySet<string> = new Set(Object.keys(KEPT_UNTIL));
+export const CACHEABLE: ReadonlySet<string> = new Set(KEPT_UNTIL.keys());
 
 /** Requests with longer params are not kept. */
 const MAX_PARAMS_BYTES = 2_048;

@@ -1,7 +1,15 @@
 import type { JsonNode, RequestId } from '../jsonrpc/index.js';
 import { cancelled } from './errors.js';
 import type { TaskKeeper } from './tasks.js';
-import type { Answer, Caller, Channel, ForwardedHeaders, ServerMessage, ServerRequest } from './types.js';
+import type {
+  Answer,
+  Caller,
+  Channel,
+  EraName,
+  ForwardedHeaders,
+  ServerMessage,
+  ServerRequest,
+} from './types.js';
 import { NOWHERE, type UnorderedSetItem } from './unordered-set.js';
 
 /** The params of a client's request where they stand in its body, with the era's own `_meta` keys named. */
@@ -39,7 +47,7 @@ export interface ExchangeRequest {
 export interface ExchangeNotes {
   /** The id of the HTTP request. */
   requestId: string | undefined;
-  backendEra: string | undefined;
+  backendEra: EraName | undefined;
   session: string | undefined;
   backendMs: number | undefined;
   /** How the answer came from the cache, where it did. */

@@ -202,7 +202,7 @@ function copyOf(outcome: Outcome): Outcome {
 }
 
 function outdates({ method, uri }: Change, subject: Subject): boolean {
-  if (KEPT_UNTIL[subject.method] !== method) return false;
+  if (KEPT_UNTIL.get(subject.method) !== method) return false;
   return method !== RESOURCE_UPDATED || uri === undefined || concerns(uri, subject.uri);
 }
 

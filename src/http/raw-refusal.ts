@@ -1,16 +1,16 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { CODE } from '../exchange/errors.js';
-import { errorRope } from '../jsonrpc/index.js';
+import { errorRope, nameMap } from '../jsonrpc/index.js';
 import type { RequestPipeline } from './pipeline.js';
 import type { RequestIds } from './request-id.js';
 
 /** Statuses for what node's parser rejects; 400 for anything else. */
-const STATUS: Readonly<Record<string, number>> = {
+const STATUS: ReadonlyMap<string, number> = nameMap({
   ERR_HTTP_REQUEST_TIMEOUT: 408,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   HPE_HEADER_OVERFLOW: 431,
-};
+});
 
 /**
  * Refuses what node's server hands over without a response: bytes that are no HTTP request, or come too slowly, and
@@ -33,7 +33,7 @@ export class RawRefusals {
       socket.destroy();
       return;
     }
-    const status = STATUS[error.code ?? ''] ?? 400;
+    const status = STATUS.get(error.code ?? '') ?? 400;
     const message = `${STATUS_CODES[status]}: ${error.message}`;
     if (unfinished === undefined) this.#refuse(socket, { status, message });
     else {

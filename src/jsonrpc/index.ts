@@ -9,6 +9,7 @@ export {
   scanJson,
 } from './json.js';
 export * from './lookup.js';
+export * from './name-map.js';
 export * from './parse.js';
 export * from './rope.js';
 export * from './sse-decoder.js';

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { Outcome } from '../exchange/outcome.js';
+import type { EraName } from '../exchange/types.js';
 import { getMember } from '../jsonrpc/index.js';
 
-const LETTER: Readonly<Record<string, string>> = { legacy: 'L', modern: 'M' };
+const LETTER: Readonly<Record<EraName, string>> = { legacy: 'L', modern: 'M' };
 const MAX_NAME_CHARS = 200;
 
 /** The one log line of each exchange on a route. */

@@ -1,5 +1,6 @@
 import type { ListChange } from '../../../exchange/changes.js';
 import type { Freshness } from '../../../exchange/kept.js';
+import { nameMap } from '../../../jsonrpc/index.js';
 import { declaredChanges } from './declared-changes.js';
 import type { BackendSession } from './session.js';
 
@@ -7,11 +8,11 @@ import type { BackendSession } from './session.js';
 const WATCHED_MS = 60_000;
 
 /** The notification that tells of changes of a list. */
-const TOLD_BY: Readonly<Record<string, ListChange>> = {
+const TOLD_BY: ReadonlyMap<string, ListChange> = nameMap({
   'tools/list': 'toolsListChanged',
   'prompts/list': 'promptsListChanged',
   'resources/list': 'resourcesListChanged',
-};
+});
 
 /**
  * How long a result of a legacy backend is good for. It says nothing of that itself: what the route says counts, and
@@ -20,11 +21,11 @@ const TOLD_BY: Readonly<Record<string, ListChange>> = {
 export function freshnessOf(
   method: string,
   session: BackendSession,
-  ttlMs: Readonly<Record<string, number>>,
+  ttlMs: ReadonlyMap<string, number>,
 ): Freshness | undefined {
-  const configured = ttlMs[method];
+  const configured = ttlMs.get(method);
   if (configured !== undefined) return { ttlMs: configured, hintMs: configured, shared: false };
-  const told = TOLD_BY[method];
+  const told = TOLD_BY.get(method);
   const { watch } = session;
   if (told === undefined || watch === undefined) return undefined;
   const promised = declaredChanges(session.info.capabilities).lists.has(told);

@@ -53,7 +53,7 @@ export function outcomeOf(
   exchange: Exchange,
   session: BackendSession,
   reply: RpcReply,
-  ttlMs: Readonly<Record<string, number>>,
+  ttlMs: ReadonlyMap<string, number>,
 ): Outcome {
   if (reply.kind !== 'response') throw whyNoAnswer(session, reply);
   const { frame } = reply;
@@ -95,7 +95,7 @@ function resultOutcome(
   exchange: Exchange,
   session: BackendSession,
   frame: ResultFrame,
-  ttlMs: Readonly<Record<string, number>>,
+  ttlMs: ReadonlyMap<string, number>,
 ): ResultOutcome {
   const { method } = exchange.request;
   const sameEra = exchange.caller.era === 'legacy';

@@ -14,6 +14,7 @@ import {
   getMember,
   type JsonNode,
   type NotificationFrame,
+  nameMap,
   type RequestFrame,
   type RequestId,
   type ResultFrame,
@@ -191,7 +192,7 @@ export class LegacyInbound implements Inbound {
     const channel = new CallChannel(session, call.response, requestOf(session, frame), call.forwarded);
     const { exchange } = channel;
     exchange.notes.requestId = call.requestId;
-    const own = OWN_METHODS[method]?.(session, frame);
+    const own = OWN_METHODS.get(method)?.(session, frame);
     if (own !== undefined) {
       reply(200, own);
       return;
@@ -377,7 +378,7 @@ function nameOf(frame: RequestFrame): string | undefined {
 type OwnMethod = (session: LegacyClientSession, frame: RequestFrame) => Rope | undefined;
 
 /** Requests that the gateway answers itself, on every route; undefined passes them on. */
-const OWN_METHODS: Readonly<Record<string, OwnMethod | undefined>> = {
+const OWN_METHODS: ReadonlyMap<string, OwnMethod> = nameMap({
   ping: (_session, { id }) => resultRope(id, new Rope().push(EMPTY)),
   initialize: (_session, { id }) =>
     errorRope(id, CODE.invalidRequest, 'Invalid Request: the session is initialized already'),
@@ -390,4 +391,4 @@ const OWN_METHODS: Readonly<Record<string, OwnMethod | undefined>> = {
     session.logLevel = level;
     return undefined;
   },
-};
+});

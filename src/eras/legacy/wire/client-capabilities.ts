@@ -6,6 +6,7 @@ import {
   type Edits,
   getMember,
   type JsonNode,
+  nameMap,
   Rope,
   scanJson,
   stringOf,
@@ -83,7 +84,9 @@ function modesOf(
 type Reader = (key: string) => JsonNode | undefined;
 
 /** The capability that a question needs, with the one within it that it may need beside. */
-const NEEDED: Readonly<Record<string, (bytes: Buffer, member: Reader) => readonly string[]>> = {
+const NEEDED: ReadonlyMap<string, (bytes: Buffer, member: Reader) => readonly string[]> = nameMap<
+  (bytes: Buffer, member: Reader) => readonly string[]
+>({
   'elicitation/create': (bytes, member) => [
     'elicitation',
     stringOf(bytes, member('mode')) === 'url' ? 'url' : 'form',
@@ -93,7 +96,7 @@ const NEEDED: Readonly<Record<string, (bytes: Buffer, member: Reader) => readonl
       ? ['sampling']
       : ['sampling', 'tools'],
   'roots/list': () => ['roots'],
-};
+});
 
 /**
  * The capability that a client would have to declare to be asked something; undefined when it did.
@@ -102,7 +105,7 @@ const NEEDED: Readonly<Record<string, (bytes: Buffer, member: Reader) => readonl
 export function undeclared(question: ServerRequest, neutral: ClientCapabilities): string | undefined {
   const { method, bytes, params } = question;
   const member: Reader = (key) => (params === undefined ? undefined : getMember(bytes, params, key));
-  const path = NEEDED[method]?.(bytes, member) ?? [];
+  const path = NEEDED.get(method)?.(bytes, member) ?? [];
   let declared: unknown = neutral.value;
   for (const key of path) {
     declared = isRecord(declared) ? declared[key] : undefined;

@@ -1,4 +1,4 @@
-import { elementsOf, getMember, type JsonNode, Rope, stringOf } from '../../../jsonrpc/index.js';
+import { elementsOf, getMember, type JsonNode, nameMap, Rope, stringOf } from '../../../jsonrpc/index.js';
 import type { RevisionFeatures } from './revisions.js';
 
 type Placeholder = (bytes: Buffer, block: JsonNode) => string;
@@ -12,7 +12,7 @@ interface BlockRule {
  * Content blocks that came with a later revision than the first, and the text that stands for them where the client's
  * revision has a closed list without them (server/tools, "Tool Result", of each revision).
  */
-const BLOCKS: Readonly<Record<string, BlockRule>> = {
+const BLOCKS: ReadonlyMap<string, BlockRule> = nameMap({
   audio: {
     carriedBy: (features) => features.audioContent,
     asText: (bytes, block) => `[audio ${stringOf(bytes, getMember(bytes, block, 'mimeType')) ?? ''}]`,
@@ -21,11 +21,11 @@ const BLOCKS: Readonly<Record<string, BlockRule>> = {
     carriedBy: (features) => features.resourceLinks,
     asText: (bytes, block) => stringOf(bytes, getMember(bytes, block, 'uri')) ?? '[resource link]',
   },
-};
+});
 
 /** The same for blocks in the messages of sampling (client/sampling, "Message Content"). */
-const SAMPLED: Readonly<Record<string, BlockRule>> = {
-  audio: BLOCKS['audio'] as BlockRule,
+const SAMPLED: ReadonlyMap<string, BlockRule> = nameMap({
+  audio: BLOCKS.get('audio') as BlockRule,
   tool_use: {
     carriedBy: (features) => features.samplingTools,
     asText: (bytes, block) => `[tool_use ${stringOf(bytes, getMember(bytes, block, 'name')) ?? ''}]`,
@@ -39,7 +39,7 @@ const SAMPLED: Readonly<Record<string, BlockRule>> = {
       return said.join('\n') || '[tool_result]';
     },
   },
-};
+});
 
 const ALWAYS_CARRIED: ReadonlySet<string> = new Set(['text', 'image', 'resource']);
 
@@ -81,7 +81,7 @@ export function downgradeSampled(
   block: JsonNode,
   features: RevisionFeatures,
 ): Rope | undefined {
-  const rule = SAMPLED[stringOf(bytes, getMember(bytes, block, 'type')) ?? ''];
+  const rule = SAMPLED.get(stringOf(bytes, getMember(bytes, block, 'type')) ?? '');
   if (rule === undefined || rule.carriedBy(features)) return undefined;
   return new Rope().push(JSON.stringify({ type: 'text', text: rule.asText(bytes, block) }));
 }
@@ -91,7 +91,7 @@ function placeholder(bytes: Buffer, block: JsonNode, features: RevisionFeatures)
   if (features.resourceLinks) return undefined;
   const type = stringOf(bytes, getMember(bytes, block, 'type'));
   if (type === undefined || ALWAYS_CARRIED.has(type)) return undefined;
-  const rule = BLOCKS[type];
+  const rule = BLOCKS.get(type);
   if (rule?.carriedBy(features)) return undefined;
   const text = rule === undefined ? `[${type}]` : rule.asText(bytes, block);
   return JSON.stringify({ type: 'text', text });

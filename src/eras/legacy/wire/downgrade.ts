@@ -5,6 +5,7 @@ import {
   elementsOf,
   getMember,
   type JsonNode,
+  nameMap,
   parseFrame,
   type RequestFrame,
   Rope,
@@ -24,22 +25,24 @@ import type { RevisionFeatures } from './revisions.js';
 type Feature = keyof RevisionFeatures;
 
 /** Server capabilities that speak of methods of a later revision. */
-const CAPABILITIES: Readonly<Record<string, Feature>> = { tasks: 'tasks' };
+const CAPABILITIES: ReadonlyMap<string, Feature> = nameMap({ tasks: 'tasks' });
 
 /** Notifications of a later revision: their client would have to know what they belong to. */
-const NOTIFICATIONS: Readonly<Record<string, Feature | undefined>> = {
+const NOTIFICATIONS: ReadonlyMap<string, Feature> = nameMap({
   'notifications/elicitation/complete': 'urlElicitation',
   'notifications/tasks/status': 'tasks',
-};
+});
 
 /** Params of a later revision, which change what an older server is asked. */
-const PARAMS: Readonly<Record<string, Readonly<Record<string, Feature>> | undefined>> = {
+const PARAMS: ReadonlyMap<string, Readonly<Record<string, Feature>>> = nameMap<
+  Readonly<Record<string, Feature>>
+>({
   'completion/complete': { context: 'completionContext' },
-};
+});
 
 /** @param text JSON text of the capabilities of a server that may be newer than the client */
 export function downgradeCapabilities(text: string, features: RevisionFeatures): string {
-  const later = Object.entries(CAPABILITIES).filter(([, feature]) => !features[feature]);
+  const later = [...CAPABILITIES].filter(([, feature]) => !features[feature]);
   if (later.length === 0) return text;
   const bytes = Buffer.from(text);
   const out = new Rope();
@@ -49,13 +52,13 @@ export function downgradeCapabilities(text: string, features: RevisionFeatures):
 
 /** Whether a client of the revision can be told. */
 export function knowsNotification({ method }: ServerMessage, features: RevisionFeatures): boolean {
-  const feature = NOTIFICATIONS[method];
+  const feature = NOTIFICATIONS.get(method);
   return feature === undefined || features[feature];
 }
 
 /** What is taken off the params of a request to a server of the revision; undefined for nothing. */
 export function lowerParams(method: string, features: RevisionFeatures): Edits | undefined {
-  const later = PARAMS[method];
+  const later = PARAMS.get(method);
   if (later === undefined) return undefined;
   const names = Object.keys(later).filter((name) => !features[later[name] as Feature]);
   return names.length === 0 ? undefined : new Map(names.map((name) => [name, undefined]));
@@ -64,7 +67,7 @@ export function lowerParams(method: string, features: RevisionFeatures): Edits |
 /** A question as a client of the revision can be asked it. */
 export function downgradeServerRequest(question: ServerRequest, features: RevisionFeatures): ServerRequest {
   const { bytes, params, method } = question;
-  const edits = params === undefined ? undefined : QUESTIONS[method]?.(bytes, params, features);
+  const edits = params === undefined ? undefined : QUESTIONS.get(method)?.(bytes, params, features);
   return params === undefined || edits === undefined || edits.size === 0
     ? question
     : withParams(question, params, edits);
@@ -72,7 +75,7 @@ export function downgradeServerRequest(question: ServerRequest, features: Revisi
 
 type Lower = (bytes: Buffer, params: JsonNode, features: RevisionFeatures) => PendingEdits;
 
-const QUESTIONS: Readonly<Record<string, Lower | undefined>> = {
+const QUESTIONS: ReadonlyMap<string, Lower> = nameMap({
   'sampling/createMessage': (bytes, params, features) => {
     const messages = getMember(bytes, params, 'messages');
     const lowered = messages?.kind === 'array' ? downgradeMessages(bytes, messages, features) : undefined;
@@ -83,7 +86,7 @@ const QUESTIONS: Readonly<Record<string, Lower | undefined>> = {
     !features.urlElicitation && stringOf(bytes, getMember(bytes, params, 'mode')) === 'form'
       ? new Map([['mode', undefined]])
       : new Map(),
-};
+});
 
 /** The same question with other params. */
 export function withParams(question: ServerRequest, params: JsonNode, edits: PendingEdits): ServerRequest {

@@ -12,6 +12,7 @@ import {
   elementsOf,
   getMember,
   type JsonNode,
+  nameMap,
   Rope,
   scanJson,
   textOf,
@@ -22,11 +23,11 @@ import { describesObject, isSchema, withSchemaProperties, wrapOutputSchema } fro
 import type { RevisionFeatures } from './revisions.js';
 
 /** Promises of notifications, which are not passed on where the server has no stream to send them on. */
-const PROMISES: Readonly<Record<string, readonly string[]>> = {
+const PROMISES: ReadonlyMap<string, readonly string[]> = nameMap({
   tools: ['listChanged'],
   prompts: ['listChanged'],
   resources: ['listChanged', 'subscribe'],
-};
+});
 
 /**
  * Server capabilities for clients that cannot be told of changes.
@@ -36,7 +37,7 @@ export function withoutPromises(text: string): string {
   const bytes = Buffer.from(text);
   const node = scanJson(bytes, 2);
   const edits = new Map<string, Rope | undefined>();
-  for (const [key, promises] of Object.entries(PROMISES)) {
+  for (const [key, promises] of PROMISES) {
     const value = getMember(bytes, node, key);
     if (value === undefined) continue;
     const rewritten = new Rope();

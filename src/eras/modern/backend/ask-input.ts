@@ -1,15 +1,16 @@
 import { ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Answer, Channel } from '../../../exchange/types.js';
+import { nameMap } from '../../../jsonrpc/index.js';
 import { InputFailed, type InputRequest } from '../wire/input-requests.js';
 
 /** An answer that a modern server can be sent: input responses have no errors. */
 export type InputResponse = Extract<Answer, { readonly result: Buffer }>;
 
 /** The result that a server gets where the client answers with an error, by method. */
-const RESULT_FOR_ERROR: Readonly<Record<string, string>> = {
+const RESULT_FOR_ERROR: ReadonlyMap<string, string> = nameMap({
   'elicitation/create': '{"action":"cancel"}',
   'roots/list': '{"roots":[]}',
-};
+});
 
 /**
  * Sends an input request to a client.
@@ -23,7 +24,7 @@ export async function askInput(
   try {
     const answer = await client.ask({ id, method, bytes, params });
     if ('result' in answer) return answer;
-    const substitute = RESULT_FOR_ERROR[method];
+    const substitute = RESULT_FOR_ERROR.get(method);
     if (substitute === undefined)
       throw new InputFailed(`the client answered ${method} with an error: ${messageOf(answer.error)}`);
     return { result: Buffer.from(substitute) };

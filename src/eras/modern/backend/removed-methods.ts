@@ -69,7 +69,7 @@ export class RemovedMethods {
 
 /** The error for a request without the member that the `Mcp-Name` header repeats; undefined if it has the member. */
 function unnamed({ request: { method, name } }: Exchange): Outcome | undefined {
-  const key = name === undefined && Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
+  const key = name === undefined ? NAMED_BY.get(method) : undefined;
   return key === undefined
     ? undefined
     : ownError({ code: CODE.invalidParams, message: `params.${key} must be a string` });

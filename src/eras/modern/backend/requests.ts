@@ -89,7 +89,8 @@ export class ModernRequests {
     const all = this.#ownParams(caller);
     for (const [key, value] of Object.entries(params ?? {}))
       all.push(`,"${key}":`).push(value instanceof Rope ? value : JSON.stringify(value));
-    const name = Object.hasOwn(NAMED_BY, method) ? params?.[NAMED_BY[method] as string] : undefined;
+    const key = NAMED_BY.get(method);
+    const name = key === undefined ? undefined : params?.[key];
     const headers = this.headers(caller, method, typeof name === 'string' ? name : undefined);
     const body = requestRope(id, method, all.push('}'));
     const rpc = new RpcCall(id, ticker, SILENT);

@@ -75,7 +75,7 @@ function checkNames(frame: RequestFrame, headers: McpHeaders): string | undefine
   if (!isHeaderOf(headers.method, method)) {
     return headerMismatch(`Mcp-Method is ${quote(headers.method)}, but the body says ${quote(method)}`);
   }
-  const key = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
+  const key = NAMED_BY.get(method);
   if (key === undefined) return undefined;
   const name = params === undefined ? undefined : stringOf(bytes, getMember(bytes, params, key));
   if (name === undefined) return refusal(CODE.invalidParams, `params.${key} must be a string`);

@@ -10,7 +10,7 @@ import { type TaskKeeper, type TaskLimits, taskNotFound, tasksUndeclared } from 
 import type { Ticker, Ticking } from '../../../exchange/ticker.js';
 import type { Caller, Principal } from '../../../exchange/types.js';
 import { NOWHERE } from '../../../exchange/unordered-set.js';
-import { getMember, scanJson } from '../../../jsonrpc/index.js';
+import { getMember, nameMap, scanJson } from '../../../jsonrpc/index.js';
 import { KeptTask } from './kept-task.js';
 
 export interface KeptTasksOptions extends TaskLimits {
@@ -58,7 +58,7 @@ export class KeptTasks implements Ticking {
    */
   answer(exchange: Exchange, authenticate: (caller: Caller) => Promise<void>): Promise<Outcome> | undefined {
     const { method, name } = exchange.request;
-    const answer = Object.hasOwn(METHODS, method) ? METHODS[method] : undefined;
+    const answer = METHODS.get(method);
     const content = answer === undefined ? undefined : this.#open(name ?? '');
     if (answer === undefined || content === undefined) return undefined;
     if (exchange.taskKeeper === undefined) return Promise.resolve(tasksUndeclared());
@@ -165,7 +165,7 @@ const purposeOf = (route: string): string => `task ${route}`;
 const EMPTY = Buffer.from('{}');
 
 /** By method of the extension. */
-const METHODS: Readonly<Record<string, TaskMethod | undefined>> = {
+const METHODS: ReadonlyMap<string, TaskMethod> = nameMap({
   'tasks/get': async (task, { caller }) => {
     const outcome = await task.look(caller);
     task.delivered ||= task.over;
@@ -183,7 +183,7 @@ const METHODS: Readonly<Record<string, TaskMethod | undefined>> = {
     await task.cancel(caller);
     return acknowledged();
   },
-};
+});
 
 function acknowledged(): Outcome {
   return ownResult(EMPTY, scanJson(EMPTY, 1));

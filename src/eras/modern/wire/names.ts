@@ -1,3 +1,4 @@
+import { nameMap } from '../../../jsonrpc/index.js';
 /** Names that the 2026-07-28 revision reserves (basic, "General fields"; schema). */
 
 export const MODERN_VERSIONS = ['2026-07-28'] as const;
@@ -41,14 +42,14 @@ export const REMOVED_METHODS: ReadonlySet<string> = new Set([
 ]);
 
 /** The member of the params that the `Mcp-Name` header repeats, by method. */
-export const NAMED_BY: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
+export const NAMED_BY: ReadonlyMap<string, 'name' | 'uri' | 'taskId'> = nameMap({
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
   'tasks/get': 'taskId',
   'tasks/update': 'taskId',
   'tasks/cancel': 'taskId',
-};
+});
 
 /** Results that carry `ttlMs` and `cacheScope` (server/utilities/caching). */
 export const CACHEABLE: ReadonlySet<string> = new Set([

@@ -1,6 +1,14 @@
 import { isRecord } from '../../../exchange/record.js';
 import type { Answer, ServerRequest } from '../../../exchange/types.js';
-import { getMember, type JsonNode, Rope, scanJson, stringOf, writeObject } from '../../../jsonrpc/index.js';
+import {
+  getMember,
+  type JsonNode,
+  nameMap,
+  Rope,
+  scanJson,
+  stringOf,
+  writeObject,
+} from '../../../jsonrpc/index.js';
 
 type Declared = Readonly<Record<string, unknown>>;
 
@@ -16,7 +24,7 @@ interface ServerRequestKind {
   readonly refusal: string | undefined;
 }
 
-const KINDS: Readonly<Record<string, ServerRequestKind>> = {
+const KINDS: ReadonlyMap<string, ServerRequestKind> = nameMap({
   'elicitation/create': {
     name: 'elicitation',
     lacks: (declared, bytes, params) => {
@@ -46,7 +54,7 @@ const KINDS: Readonly<Record<string, ServerRequestKind>> = {
     dropped: [],
     refusal: undefined,
   },
-};
+});
 
 /** Whether a client accepts a mode; elicitation declared without a mode means forms (client/elicitation, "Capabilities"). */
 export function takesMode(elicitation: unknown, mode: 'form' | 'url'): boolean {
@@ -56,17 +64,17 @@ export function takesMode(elicitation: unknown, mode: 'form' | 'url'): boolean {
 
 /** The kind of a server request; undefined for a method that no client can be asked. */
 export function serverRequestKind(method: string): string | undefined {
-  return Object.hasOwn(KINDS, method) ? KINDS[method]?.name : undefined;
+  return KINDS.get(method)?.name;
 }
 
 /** The capabilities that a client lacks for a server request; undefined if it lacks none. */
 export function lackingCapabilities(request: ServerRequest, declared: Declared): Declared | undefined {
-  return KINDS[request.method]?.lacks(declared, request.bytes, request.params);
+  return KINDS.get(request.method)?.lacks(declared, request.bytes, request.params);
 }
 
 /** The answer for a server whose request timed out; undefined where there is only an error for it. */
 export function refusalOf(method: string): Answer | undefined {
-  const text = KINDS[method]?.refusal;
+  const text = KINDS.get(method)?.refusal;
   return text === undefined ? undefined : { result: Buffer.from(text) };
 }
 
@@ -77,7 +85,9 @@ const DROPPED_META = ['progressToken', 'io.modelcontextprotocol/related-task'] a
 export function inputRequest({ method, bytes, params }: ServerRequest): Rope {
   const out = new Rope().push(`{"method":${JSON.stringify(method)}`);
   if (params !== undefined) {
-    const edits = new Map<string, Rope | undefined>(KINDS[method]?.dropped.map((key) => [key, undefined]));
+    const edits = new Map<string, Rope | undefined>(
+      KINDS.get(method)?.dropped.map((key) => [key, undefined]),
+    );
     const meta = getMember(bytes, params, '_meta');
     if (meta?.kind === 'object') {
       const kept = new Rope();
