@@ -3,6 +3,9 @@ import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { type Loose, sleep, until } from '../../support/net.js';
 import { type LegacySession, legacy, modern, openModern, type RawStream } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 /** Short, so that the tests are; the ticking of the gateway adds up to 250 ms. */
 const KEEP_ALIVE_MS = 300;
