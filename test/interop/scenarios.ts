@@ -94,7 +94,7 @@ export const SCENARIOS: Record<string, (pair: Pair) => Promise<void>> = {
     const seen: number[] = [];
     const { tool, args } = subject.slow;
     const onprogress = ({ progress }: Loose) => seen.push(progress);
-    await client.callTool(tool, args(150, 3), { onprogress });
+    await client.callTool(tool, args(60, 3), { onprogress });
     expect(seen).toEqual(subject.streams ? [1, 2, 3] : []);
   },
 
@@ -121,7 +121,7 @@ export const SCENARIOS: Record<string, (pair: Pair) => Promise<void>> = {
           const onprogress = ({ progress }: Loose) => seen.push(progress);
           const steps = index + 1;
           const [, said] = await Promise.all([
-            twin.callTool(slow.tool, slow.args(200, steps), { onprogress }),
+            twin.callTool(slow.tool, slow.args(60, steps), { onprogress }),
             twin.callTool(echo.tool, echo.args(`twin ${index}`)),
           ]);
           return { seen, said: textOf(said) };

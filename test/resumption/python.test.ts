@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { sleep, until } from '../support/net.js';
 import { hasPython, PYTHON_NEEDED } from '../support/peers/index.js';
 import { startResumption } from './rig.js';
@@ -11,7 +11,7 @@ import { startResumption } from './rig.js';
 const SCRIPT = fileURLToPath(new URL('../python/resuming.py', import.meta.url));
 
 const opened: { close(): unknown }[] = [];
-afterEach(async () => {
+afterAll(async () => {
   for (const part of opened.splice(0).reverse()) await part.close();
 });
 
@@ -57,7 +57,8 @@ function startClient(line: string, url: string) {
   return { said: () => said, ended: once(client, 'exit') };
 }
 
-describe.skipIf(!hasPython).each([
+// At once, since these clients take a second over each return.
+describe.skipIf(!hasPython).concurrent.each([
   ['1', 'LL'],
   ['2', 'LM'],
 ] as const)(`the client of Python's SDK %s (%s)${PYTHON_NEEDED}`, (line, cell) => {
@@ -67,7 +68,7 @@ describe.skipIf(!hasPython).each([
     const between = await network(rig.gateway.url());
     const { said, ended } = startClient(line, between.url);
     const call = await until(() => rig.calls[0], 'the call', 20_000);
-    const steps = Array.from({ length: 30 }, (_, n) => n + 1);
+    const steps = Array.from({ length: 28 }, (_, n) => n + 1);
     for (const n of steps) {
       call.progress(n);
       await sleep(150);
