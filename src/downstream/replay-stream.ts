@@ -1,16 +1,11 @@
 import { type Rope, sseComment, sseEvent } from '../jsonrpc/index.js';
+import { type StreamKind, streamKey, writeEventId } from './event-id.js';
 import type { EventStream } from './event-stream.js';
 import type { Expiring, ReplayBudget } from './replay-budget.js';
 import type { EventText } from './response-writer.js';
 
 /** When a client is to reconnect: SDK clients wait longer with each attempt by default, and give up after two. */
 const RETRY_MS = 1_000;
-
-/** Whose stream it is: that of one request, or the session's standalone GET stream. */
-export type StreamKind = 'request' | 'session';
-
-/** The first letter of a stream's key. */
-const KIND_LETTER = { request: 'r', session: 's' } as const satisfies Record<StreamKind, string>;
 
 /** The response that writes a recorded stream. */
 export interface StreamOwner {
@@ -61,7 +56,7 @@ export class ReplayStream implements Expiring {
     this.#budget = budget;
     this.#owner = owner;
     this.#traits = traits;
-    this.key = `${KIND_LETTER[traits.kind]}${budget.newKey()}`;
+    this.key = streamKey(traits.kind, budget.newKey());
   }
 
   /** Whether the connection may be closed in the middle: the client was told how to resume, and can. */
@@ -199,20 +194,6 @@ export class ReplayStream implements Expiring {
   }
 
   #id(seq: number): string {
-    return `${this.key}-${seq.toString(36)}`;
+    return writeEventId(this.key, seq);
   }
-}
-
-/** The parts of an event id that this gateway may have given. */
-export interface EventId {
-  readonly key: string;
-  readonly seq: number;
-  readonly kind: StreamKind;
-}
-
-/** @returns undefined for an id that no gateway can have given */
-export function readEventId(id: string): EventId | undefined {
-  const [, key, letter, seq] = /^(([rs])[0-9a-z]{8,20})-([0-9a-z]{1,9})$/.exec(id) ?? [];
-  if (key === undefined || seq === undefined) return undefined;
-  return { key, seq: Number.parseInt(seq, 36), kind: letter === KIND_LETTER.session ? 'session' : 'request' };
 }

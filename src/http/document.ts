@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify';
-import { CODE } from '../exchange/errors.js';
 import { errorRope } from '../jsonrpc/index.js';
-import type { Refusal } from './pipeline.js';
+import { methodNotAllowed, type Refusal } from './errors.js';
 
 const READING = ['GET', 'HEAD'];
 const ALLOW = [...READING, 'OPTIONS'].join(', ');
@@ -16,10 +15,7 @@ export function serveDocument(fastify: FastifyInstance, url: string, handler: Ro
     method: others,
     url,
     // Before Fastify looks at the body, whose type it may not read.
-    onRequest: (request, reply) => {
-      const message = `Method Not Allowed: ${request.method}`;
-      sendError(reply, { status: 405, code: CODE.server, message, headers: { allow: ALLOW } });
-    },
+    onRequest: (request, reply) => sendError(reply, methodNotAllowed(request.method, ALLOW)),
     handler: () => {},
   });
 }

@@ -1,9 +1,9 @@
 import type { ResourceMetadata } from '../authorization/resource-metadata.js';
 import type { HttpCall } from '../downstream/http-call.js';
 import type { Inbound, SseInbound } from '../eras/index.js';
-import { CODE } from '../exchange/errors.js';
 import type { RouteService } from '../exchange/route-service.js';
-import { type Batch, errorRope, type Frame } from '../jsonrpc/index.js';
+import type { Batch, Frame } from '../jsonrpc/index.js';
+import { endRefused, MISPLACED_BATCH } from './errors.js';
 import type { Receiver } from './post.js';
 
 /** A route as the HTTP server knows it. */
@@ -30,8 +30,7 @@ export class ByEra implements Receiver {
     const { service, inbounds } = this.#endpoint;
     const inbound = claimant(inbounds, call, message);
     if (message.type === 'batch' && inbound !== inbounds.at(-1)) {
-      const why = 'Invalid Request: batches exist in 2025-03-26 alone';
-      call.response.end(400, errorRope(undefined, CODE.invalidRequest, why));
+      endRefused(call.response, MISPLACED_BATCH);
       return Promise.resolve();
     }
     return inbound.post(service, call, message);

@@ -3,12 +3,11 @@ import type { FastifyInstance } from 'fastify';
 import type { StreamCall } from '../downstream/http-call.js';
 import type { HttpResponse, ResponseTimes } from '../downstream/http-response.js';
 import type { Inbound } from '../eras/index.js';
-import { CODE } from '../exchange/errors.js';
-import { errorRope } from '../jsonrpc/index.js';
 import { ByEra, type Endpoint } from './endpoint.js';
+import { endRefused, INTERNAL, SHUTTING_DOWN } from './errors.js';
 import type { ParsedRequest, RequestPipeline } from './pipeline.js';
 import { Post, type Receiver } from './post.js';
-import { endMethodNotAllowed, endShuttingDown, routeRaw } from './raw-route.js';
+import { endMethodNotAllowed, routeRaw } from './raw-route.js';
 import { callOf } from './read-call.js';
 
 export interface EndpointOptions extends ResponseTimes {
@@ -42,7 +41,7 @@ export class McpEndpoint {
   readonly #handle = (request: ParsedRequest, response: HttpResponse): void => {
     const req = request.message;
     if (this.#options.isClosing() && !resumes(req)) {
-      endShuttingDown(response);
+      endRefused(response, SHUTTING_DOWN);
       return;
     }
     const call = callOf(this.#endpoint, request, response);
@@ -63,7 +62,7 @@ export class McpEndpoint {
 
   #fault(error: unknown, { requestId, response }: StreamCall): void {
     this.#options.onFault(error, requestId);
-    response.end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
+    endRefused(response, INTERNAL);
   }
 }
 

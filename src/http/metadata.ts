@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { MetadataUnavailable, WELL_KNOWN } from '../authorization/backend-metadata.js';
 import type { ResourceMetadata } from '../authorization/resource-metadata.js';
-import { CODE } from '../exchange/errors.js';
 import { sendError, serveDocument } from './document.js';
 import type { Endpoint } from './endpoint.js';
+import { HOST_MALFORMED, METADATA_UNAVAILABLE, NO_METADATA } from './errors.js';
 
 /** Serves the protected resource metadata of the routes, which clients read before they have a credential (RFC 9728). */
 export function serveMetadata(fastify: FastifyInstance, endpoints: readonly Endpoint[]): void {
@@ -11,7 +11,7 @@ export function serveMetadata(fastify: FastifyInstance, endpoints: readonly Endp
     serveDocument(fastify, url, async (request, reply) => {
       const { host } = request.raw.headers;
       if (host === undefined || !URL.canParse(`http://${host}`)) {
-        refuse(reply, 400, 'Bad Request: Host is missing or malformed');
+        sendError(reply, HOST_MALFORMED);
         return reply;
       }
       const [path = ''] = (request.raw.url ?? '').split('?', 1);
@@ -34,20 +34,16 @@ function pathsOf(endpoints: readonly Endpoint[]): ReadonlyMap<string, ResourceMe
   return paths;
 }
 
-function refuse(reply: FastifyReply, status: number, message: string): void {
-  sendError(reply, { status, code: CODE.server, message });
-}
-
 async function respond(reply: FastifyReply, find: () => Promise<Buffer | undefined>): Promise<void> {
   try {
     const document = await find();
     if (document === undefined) {
-      refuse(reply, 404, 'Not Found: the backend has no protected resource metadata');
+      sendError(reply, NO_METADATA);
       return;
     }
     reply.header('content-type', 'application/json').header('cache-control', 'no-store').send(document);
   } catch (error) {
     if (!(error instanceof MetadataUnavailable)) throw error;
-    refuse(reply, 502, 'Bad Gateway: the metadata of the backend cannot be read');
+    sendError(reply, METADATA_UNAVAILABLE);
   }
 }

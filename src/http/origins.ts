@@ -1,9 +1,7 @@
-import { CODE } from '../exchange/errors.js';
-import type { ParsedRequest, Refusal, Stage } from './pipeline.js';
+import { forbidden, HOST_MISSING, type Refusal, UNSUPPORTED_EXPECTATION } from './errors.js';
+import type { ParsedRequest, Stage } from './pipeline.js';
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]', '::1']);
-/** Of a refused header as a message shows it. */
-const MAX_SHOWN_CHARS = 100;
 
 export function isLoopbackName(host: string): boolean {
   return LOOPBACK_NAMES.has(host) || /^127\.\d+\.\d+\.\d+$/.test(host) || host.endsWith('.localhost');
@@ -44,14 +42,12 @@ export class RequestGuard implements Stage {
 
   admit({ message }: ParsedRequest): Refusal | undefined {
     const { origin, host, expect } = message.headers;
-    if (host === undefined && message.httpVersion === '1.1')
-      return refusal(400, 'Bad Request: the Host header is missing', CLOSE);
+    if (host === undefined && message.httpVersion === '1.1') return HOST_MISSING;
     if (origin !== undefined && !this.allowsOrigin(origin))
       return forbidden('Origin', origin, 'listen.allowedOrigins');
     if (this.#checksHost && !this.#allowsHost(host))
       return forbidden('Host', host ?? '(none)', 'listen.allowedHosts');
-    if (expect !== undefined && expect.toLowerCase() !== '100-continue')
-      return refusal(417, 'Expectation Failed: only 100-continue is supported');
+    if (expect !== undefined && expect.toLowerCase() !== '100-continue') return UNSUPPORTED_EXPECTATION;
     return undefined;
   }
 
@@ -75,14 +71,4 @@ export class RequestGuard implements Stage {
     const name = lower.replace(/:\d+$/, '');
     return isLoopbackName(name) || this.#hosts.has(lower) || this.#hosts.has(name);
   }
-}
-
-const CLOSE = { connection: 'close' };
-
-function refusal(status: number, message: string, headers = {}): Refusal {
-  return { status, code: CODE.server, message, headers };
-}
-
-function forbidden(header: string, value: string, key: string): Refusal {
-  return refusal(403, `Forbidden: ${header} ${value.slice(0, MAX_SHOWN_CHARS)} is not allowed; see ${key}`);
 }

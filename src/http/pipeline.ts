@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Batch, Frame } from '../jsonrpc/index.js';
+import type { Refusal } from './errors.js';
 
 /**
  * One HTTP request on its way through the gateway, whatever its method, path and transport. Bytes that are no HTTP request
@@ -40,15 +41,6 @@ export class HttpRequest {
 
 /** A request whose method, path and headers could be read. */
 export type ParsedRequest = HttpRequest & { readonly message: IncomingMessage };
-
-/** Why a request goes no further: the error of its response. */
-export interface Refusal {
-  readonly status: number;
-  /** JSON-RPC error code. */
-  readonly code: number;
-  readonly message: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
 
 export type Verdict = Refusal | undefined | Promise<Refusal | undefined>;
 

@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import { isMessageType } from '../body/media-type.js';
 import type { HttpCall } from '../downstream/http-call.js';
-import { CODE } from '../exchange/errors.js';
 import {
   type Batch,
-  errorRope,
   type Frame,
   FrameError,
   PARSE_ERROR,
   parseBody,
+  type RequestId,
   toValidUtf8,
 } from '../jsonrpc/index.js';
 import { type BodyReceiver, type BodyRefused, readBody, refuseBody } from './body.js';
-import type { ParsedRequest, Refusal, RequestPipeline } from './pipeline.js';
+import { endRefused, INTERNAL, type Refusal, refusal, UNSUPPORTED_MEDIA_TYPE } from './errors.js';
+import type { ParsedRequest, RequestPipeline } from './pipeline.js';
 
 /** Handles the message of a POST. */
 export interface Receiver {
@@ -44,7 +44,7 @@ export class Post implements BodyReceiver {
   start(): void {
     const type = this.#message.headers['content-type'];
     if (type === undefined || isMessageType(type)) readBody(this.#message, this.#options.bodyBytes, this);
-    else this.#refuseBody(415, 'Unsupported Media Type: Content-Type must be application/json');
+    else this.#refuseBody(UNSUPPORTED_MEDIA_TYPE);
   }
 
   onBody(body: Buffer): void {
@@ -55,13 +55,14 @@ export class Post implements BodyReceiver {
         verdict instanceof Promise ? this.#passLater(verdict, message) : this.#pass(verdict, message);
       done?.catch((error) => this.#fault(error));
     } catch (error) {
-      if (error instanceof FrameError) this.#end(400, errorRope(error.id, error.code, error.message));
+      if (error instanceof FrameError)
+        this.#refuse({ status: 400, code: error.code, message: error.message }, error.id);
       else this.#fault(error);
     }
   }
 
   onRefused({ status, message }: BodyRefused): void {
-    this.#refuseBody(status, message);
+    this.#refuseBody(refusal(status, message));
   }
 
   get #message(): IncomingMessage {
@@ -72,25 +73,23 @@ export class Post implements BodyReceiver {
     await this.#pass(await verdict, message);
   }
 
-  #pass(refusal: Refusal | undefined, message: Frame | Batch): Promise<void> | undefined {
-    if (refusal === undefined) return this.#receiver.pass(message, this.#call);
-    const id = message.type === 'request' ? message.id : undefined;
-    const { status, code, message: text, headers } = refusal;
-    this.#call.response.end(status, errorRope(id, code, text), headers);
+  #pass(refused: Refusal | undefined, message: Frame | Batch): Promise<void> | undefined {
+    if (refused === undefined) return this.#receiver.pass(message, this.#call);
+    this.#refuse(refused, message.type === 'request' ? message.id : undefined);
     return undefined;
   }
 
-  #refuseBody(status: number, message: string): void {
-    refuseBody(this.#message, () => this.#end(status, errorRope(undefined, CODE.server, message)));
+  #refuseBody(refused: Refusal): void {
+    refuseBody(this.#message, () => this.#refuse(refused));
   }
 
   #fault(error: unknown): void {
     this.#options.onFault(error, this.#call.requestId);
-    this.#end(500, errorRope(undefined, CODE.internal, 'Internal error of the gateway'));
+    this.#refuse(INTERNAL);
   }
 
-  #end(status: number, message: ReturnType<typeof errorRope>): void {
-    this.#call.response.end(status, message);
+  #refuse(refused: Refusal, id?: RequestId): void {
+    endRefused(this.#call.response, refused, id);
   }
 }
 

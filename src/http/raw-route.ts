@@ -2,8 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ResourceMetadata } from '../authorization/resource-metadata.js';
 import { HttpResponse, type ResponseTimes } from '../downstream/http-response.js';
 import { type Headers, NO_HEADERS } from '../downstream/response-writer.js';
-import { CODE } from '../exchange/errors.js';
-import { errorRope } from '../jsonrpc/index.js';
+import { endRefused, methodNotAllowed } from './errors.js';
 import type { ParsedRequest } from './pipeline.js';
 
 export interface RawRouteOptions extends ResponseTimes {
@@ -41,13 +40,5 @@ export function routeRaw(fastify: FastifyInstance, options: RawRouteOptions, han
 /** Responds to a method that a path does not have. */
 export function endMethodNotAllowed(response: HttpResponse, method: string | undefined, allow: string): void {
   if (method === 'OPTIONS') response.endEmpty(204, { allow });
-  else response.end(405, errorRope(undefined, CODE.server, `Method Not Allowed: ${method}`), { allow });
-}
-
-/** Responds to a request that comes while the gateway shuts down. */
-export function endShuttingDown(response: HttpResponse): void {
-  response.end(503, errorRope(undefined, CODE.server, 'The gateway is shutting down'), {
-    connection: 'close',
-    'retry-after': '1',
-  });
+  else endRefused(response, methodNotAllowed(method, allow));
 }

@@ -1,10 +1,10 @@
 import { METHODS } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
-import { CODE } from '../exchange/errors.js';
 import type { Ticker } from '../exchange/ticker.js';
 import { sendError, serveDocument } from './document.js';
 import type { Endpoint } from './endpoint.js';
+import { INTERNAL, notFound, refusal } from './errors.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { serveMetadata } from './metadata.js';
 import type { RequestGuard } from './origins.js';
@@ -39,8 +39,6 @@ const REQUEST_TIMEOUT_MS = 120_000;
 const MAX_HEADER_BYTES = 64 * 1024;
 /** Longer than that of the load balancers in common use, so that it is never the gateway that closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
-/** Of a path that no route has, as the response shows it. */
-const MAX_SHOWN_CHARS = 200;
 
 /**
  * The HTTP server: the MCP endpoints of the routes, their metadata, and the health check. Fastify's hooks lead every request
@@ -71,7 +69,7 @@ export class HttpServer {
       frameworkErrors: (error, request, reply) => {
         pipeline.begin(request.id, request.raw, reply.raw);
         reply.header(REQUEST_ID_HEADER, request.id);
-        sendError(reply, { status: error.statusCode ?? 400, code: CODE.server, message: error.message });
+        sendError(reply, refusal(error.statusCode ?? 400, error.message));
       },
     });
     this.fastify.server
@@ -129,18 +127,13 @@ export class HttpServer {
     fastify.setErrorHandler((error: FastifyError, request, reply) => {
       const { statusCode: status = 500, message } = error;
       if (status < 500) {
-        sendError(reply, { status, code: CODE.server, message });
+        sendError(reply, refusal(status, message));
         return;
       }
       this.#options.onFault(error, request.id);
-      sendError(reply, { status: 500, code: CODE.internal, message: 'Internal error of the gateway' });
+      sendError(reply, INTERNAL);
     });
-    fastify.setNotFoundHandler((request, reply) => {
-      // The path is shown because some clients add to the one that they are given.
-      const [path = ''] = request.url.slice(0, MAX_SHOWN_CHARS).split('?');
-      const message = `Not Found: no route of the gateway has the path ${path}`;
-      sendError(reply, { status: 404, code: CODE.server, message });
-    });
+    fastify.setNotFoundHandler((request, reply) => sendError(reply, notFound(request.url)));
   }
 
   #routes(): void {

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { SseInbound } from '../eras/index.js';
 import type { Endpoint } from './endpoint.js';
+import { endRefused, SHUTTING_DOWN } from './errors.js';
 import type { EndpointOptions } from './mcp-endpoint.js';
 import { Post } from './post.js';
-import { endMethodNotAllowed, endShuttingDown, type RawHandler, routeRaw } from './raw-route.js';
+import { endMethodNotAllowed, type RawHandler, routeRaw } from './raw-route.js';
 import { callOf } from './read-call.js';
 
 export interface SseEndpointOptions extends EndpointOptions {
@@ -46,7 +47,7 @@ export class SseEndpoint {
       // Clients that try Streamable HTTP first learn from 405 that the path is of HTTP+SSE.
       const req = request.message;
       if (req.method !== method) endMethodNotAllowed(response, req.method, `${method}, OPTIONS`);
-      else if (isClosing()) endShuttingDown(response);
+      else if (isClosing()) endRefused(response, SHUTTING_DOWN);
       else handle(request, response);
     });
   }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { readEventId } from '../../src/downstream/event-id.js';
 import { ReplayBudget } from '../../src/downstream/replay-budget.js';
-import { type ReplayStream, readEventId, type StreamTraits } from '../../src/downstream/replay-stream.js';
+import type { ReplayStream, StreamTraits } from '../../src/downstream/replay-stream.js';
 import { SessionReplay } from '../../src/downstream/session-replay.js';
 import { Ticker } from '../../src/exchange/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';

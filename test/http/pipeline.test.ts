@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { HttpRequest, Refusal, ResponseSummary, Stage } from '../../src/http/pipeline.js';
+import type { Refusal } from '../../src/http/errors.js';
+import type { HttpRequest, ResponseSummary, Stage } from '../../src/http/pipeline.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type ScriptedBackend, startLegacyBackend } from '../support/misbehave.js';
 import { until } from '../support/net.js';

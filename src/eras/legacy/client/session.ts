@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { readEventId } from '../../../downstream/event-id.js';
 import type { HttpResponse } from '../../../downstream/http-response.js';
 import type { ReplayBudget } from '../../../downstream/replay-budget.js';
-import {
-  type Recorder,
-  type ReplayStream,
-  readEventId,
-  type StreamOwner,
-} from '../../../downstream/replay-stream.js';
+import type { Recorder, ReplayStream, StreamOwner } from '../../../downstream/replay-stream.js';
 import type { ClientResponse } from '../../../downstream/response.js';
 import { SessionReplay } from '../../../downstream/session-replay.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
