@@ -1,7 +1,7 @@
 import { CLOSE_BRACE, COMMA, skipSpace } from './grammar.js';
-import type { JsonMember, JsonNode } from './json.js';
-import { membersNamed } from './lookup.js';
-import type { Rope } from './rope.js';
+import { type JsonMember, type JsonNode, scanJson } from './json.js';
+import { eachElement, membersNamed } from './lookup.js';
+import { Rope } from './rope.js';
 
 /** New values by member name, as JSON text; undefined removes the member. */
 export type Edits = ReadonlyMap<string, Rope | string | undefined>;
@@ -49,6 +49,47 @@ export function writeObject(out: Rope, bytes: Buffer, node: JsonNode | undefined
 }
 
 /** @param separator before the first new member */
+/** The text that {@link writeObject} writes. */
+export function editedObject(bytes: Buffer, node: JsonNode | undefined, edits: Edits): Rope {
+  const out = new Rope();
+  writeObject(out, bytes, node, edits);
+  return out;
+}
+
+/**
+ * The text of an object with edits applied as by {@link writeObject}.
+ * @param text JSON text of an object
+ */
+export function editedText(text: string, edits: Edits): string {
+  const bytes = Buffer.from(text);
+  return editedObject(bytes, scanJson(bytes, 1), edits).toBuffer().toString();
+}
+
+/**
+ * An array with each object in it replaced by the text that `replace` returns for it, or removed where that is undefined.
+ * Elements of other kinds stay as they are.
+ */
+export function mapObjects(
+  bytes: Buffer,
+  array: JsonNode,
+  replace: (element: JsonNode) => Rope | undefined,
+): Rope {
+  const out = new Rope().push('[');
+  let first = true;
+  for (const element of eachElement(bytes, array)) {
+    const text = element.kind === 'object' ? replace(element) : sliceOf(bytes, element);
+    if (text === undefined) continue;
+    out.push(first ? '' : ',').push(text);
+    first = false;
+  }
+  return out.push(']');
+}
+
+/** The text of a value as it stands in the buffer. */
+export function sliceOf(bytes: Buffer, { start, end }: JsonNode): Rope {
+  return new Rope().pushSlice(bytes, start, end);
+}
+
 function writeNewMembers(out: Rope, edits: Edits, present: readonly JsonMember[], separator: ',' | ''): void {
   for (const [key, text] of edits) {
     if (text === undefined || indexOfName(present, key, 0) !== -1) continue;

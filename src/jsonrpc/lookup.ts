@@ -92,6 +92,11 @@ export function stringOf(bytes: Buffer, node: JsonNode | undefined): string | un
   return node?.kind === 'string' ? keyAt(bytes, node.start + 1, node.end - 1) : undefined;
 }
 
+/** The decoded string of a member; undefined for no object, no such member and any other kind. */
+export function stringMember(bytes: Buffer, node: JsonNode | undefined, key: string): string | undefined {
+  return node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, key));
+}
+
 /** Iterates over the members of a scanned object without making a node for each. */
 class MemberCursor {
   readonly #bytes: Buffer;

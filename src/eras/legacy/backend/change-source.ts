@@ -3,7 +3,6 @@ import { ignoreFailure } from '../../../exchange/failures.js';
 import type { ChangeSource, ChangeSourceListener } from '../../../exchange/hub.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
 import type { NotificationFrame } from '../../../jsonrpc/index.js';
-import { declaredChanges } from './declared-changes.js';
 import type { BackendSession } from './session.js';
 import type { SessionWatcher } from './session-events.js';
 import type { Lease } from './session-pool.js';
@@ -93,10 +92,10 @@ export class LegacyChangeSource implements ChangeSource, SessionWatcher {
   }
 
   async #applyOn(session: BackendSession, { lists, resources }: ChangeFilter): Promise<ChangeFilter> {
-    const promises = declaredChanges(session.info.capabilities);
+    const declared = session.info.changes;
     if (session.unreadable) return NO_CHANGES;
     const subscribed = this.#subscribed;
-    const wanted = promises.subscribe ? resources : NO_CHANGES.resources;
+    const wanted = declared.subscribe ? resources : NO_CHANGES.resources;
     const added = [...wanted].filter((uri) => !subscribed.has(uri));
     const removed = [...subscribed].filter((uri) => !wanted.has(uri));
     // All is awaited: what is asked for next must not overtake what was asked for before.
@@ -107,7 +106,7 @@ export class LegacyChangeSource implements ChangeSource, SessionWatcher {
       ),
     ]);
     return {
-      lists: new Set([...lists].filter((key) => promises.lists.has(key))),
+      lists: new Set([...lists].filter((key) => declared.lists.has(key))),
       resources: new Set([...resources].filter((uri) => subscribed.has(uri))),
     };
   }

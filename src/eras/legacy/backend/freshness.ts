@@ -1,7 +1,7 @@
 import type { ListChange } from '../../../exchange/changes.js';
 import type { Freshness } from '../../../exchange/kept.js';
+
 import { nameMap } from '../../../jsonrpc/index.js';
-import { declaredChanges } from './declared-changes.js';
 import type { BackendSession } from './session.js';
 
 /** How long a list is kept while the gateway hears of its changes: some servers forget to tell of one. */
@@ -28,6 +28,6 @@ export function freshnessOf(
   const told = TOLD_BY.get(method);
   const { watch } = session;
   if (told === undefined || watch === undefined) return undefined;
-  const promised = declaredChanges(session.info.capabilities).lists.has(told);
+  const promised = session.info.changes.lists.has(told);
   return promised ? { ttlMs: WATCHED_MS, hintMs: 0, shared: false, watch } : undefined;
 }

@@ -6,7 +6,7 @@ import { addForwarded } from '../../../upstream/request-headers.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
 import { RpcCall, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import { POST_HEADERS } from '../../../upstream/streamable-http.js';
-import { capabilitiesIn } from '../wire/client-capabilities.js';
+import { downgradeClientCapabilities } from '../wire/client-capabilities.js';
 import { readInitializeInfo } from '../wire/initialize-info.js';
 import { initializeParams } from '../wire/initialize-request.js';
 import { LEGACY_REVISIONS } from '../wire/revisions.js';
@@ -69,7 +69,9 @@ function initialize(
   deadline: number,
 ): Promise<RpcReply> {
   const capabilities =
-    revision < params.revision ? capabilitiesIn(revision, params.capabilities) : params.capabilities;
+    revision < params.revision
+      ? downgradeClientCapabilities(params.capabilities, revision)
+      : params.capabilities;
   const body = initializeParams(revision, capabilities, params.clientInfo);
   const headers = [...POST_HEADERS];
   addForwarded(headers, params.forwarded);

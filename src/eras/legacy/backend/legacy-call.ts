@@ -14,7 +14,7 @@ import {
 } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
-import { lowerParams } from '../wire/downgrade.js';
+import { downgradeParams } from '../wire/downgrade.js';
 import { featuresFor } from '../wire/revisions.js';
 import type { Roots } from './roots.js';
 import { type Answering, answerServer } from './server-requests.js';
@@ -112,7 +112,7 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
   #edits(): Edits | undefined {
     const { revision } = this.#session.info;
     return (
-      foreignMembers(this.#exchange) ?? lowerParams(this.#exchange.request.method, featuresFor(revision))
+      foreignMembers(this.#exchange) ?? downgradeParams(this.#exchange.request.method, featuresFor(revision))
     );
   }
 

@@ -7,16 +7,14 @@ import type { Subscriber, Subscription } from '../../../exchange/hub.js';
 import type { Outbound, ServerDescription } from '../../../exchange/outbound.js';
 import type { Outcome } from '../../../exchange/outcome.js';
 import { mayBeAsked } from '../../../exchange/server-requests.js';
-import type { Caller, ClientSession, Revision, SealedBackendSession } from '../../../exchange/types.js';
+import type { Caller, ClientSession, SealedBackendSession } from '../../../exchange/types.js';
 import { isLogLevel } from '../../../exchange/types.js';
-import { getMember, type NotificationFrame, scanJson, stringOf } from '../../../jsonrpc/index.js';
+import { type NotificationFrame, stringMember } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import type { BackendSideOptions } from '../../era.js';
-import type { InitializeInfo } from '../wire/initialize-info.js';
-import { withoutPromises } from '../wire/results.js';
-import { neutralTaskCapabilities } from '../wire/tasks.js';
+import { unknownInfo } from '../wire/initialize-info.js';
+import { neutralServerCapabilities, withoutChangeNotifications } from '../wire/server-capabilities.js';
 import { accepts } from './credential-check.js';
-import { declaredChanges } from './declared-changes.js';
 import { type HandshakeParams, HandshakeRefused, openSession } from './handshake.js';
 import { LegacyBackend } from './legacy-backend.js';
 import { LegacyCall } from './legacy-call.js';
@@ -137,7 +135,7 @@ export class LegacyOutbound implements Outbound {
   /** Takes up a session that another process of the gateway opened. */
   restore({ id, revision, cookies }: SealedBackendSession): BackendSession {
     const state = { firstRequestId: RESTORED_IDS_FROM(), cookies };
-    return new BackendSession(this.#backend, restoredInfo(revision), id, state);
+    return new BackendSession(this.#backend, unknownInfo(revision), id, state);
   }
 
   /** A call of a client with a session: on the one backend session that belongs to it. */
@@ -279,21 +277,13 @@ const SETS_UP: ReadonlySet<string> = new Set([
 function rememberSetUp(binding: LegacySessionBinding, { request }: Exchange): void {
   if (!SETS_UP.has(request.method)) return;
   const { bytes, node } = request.params;
-  const param = (key: string): string | undefined =>
-    node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, key));
-  const level = param('level');
-  binding.remember(request.method, param('uri'), isLogLevel(level) ? level : undefined);
+  const level = stringMember(bytes, node, 'level');
+  const uri = stringMember(bytes, node, 'uri');
+  binding.remember(request.method, uri, isLogLevel(level) ? level : undefined);
 }
 
 /** Another process may still use the session: its ids and these must not meet. */
 const RESTORED_IDS_FROM = (): number => 1_000_000 * (1 + Math.floor(Math.random() * 1_000_000));
-
-function restoredInfo(revision: Revision): InitializeInfo {
-  const bytes = Buffer.from('{}');
-  const result = scanJson(bytes, 1);
-  const told = { capabilities: '{}', serverInfo: undefined, instructions: undefined };
-  return { revision, settled: true, bytes, result, ...told };
-}
 
 /** Whether a refusal is about the session, by its status or in its words. */
 function speaksOfSession(reply: Exclude<RpcReply, { readonly kind: 'failed' }>): boolean {
@@ -302,16 +292,17 @@ function speaksOfSession(reply: Exclude<RpcReply, { readonly kind: 'failed' }>):
 
 /** Whether a server promises to tell of anything. */
 function promisesAny({ info }: BackendSession): boolean {
-  const { lists, subscribe } = declaredChanges(info.capabilities);
+  const { lists, subscribe } = info.changes;
   return lists.size > 0 || subscribe;
 }
 
 function describe(session: BackendSession, sameEra: boolean): ServerDescription {
   const { info, unreadable, backend } = session;
-  const heard = unreadable || backend.hasNoGetStream ? withoutPromises(info.capabilities) : info.capabilities;
+  const heard =
+    unreadable || backend.hasNoGetStream ? withoutChangeNotifications(info.capabilities) : info.capabilities;
   return {
     era: 'legacy',
-    capabilities: sameEra ? heard : neutralTaskCapabilities(heard),
+    capabilities: sameEra ? heard : neutralServerCapabilities(heard),
     serverInfo: info.serverInfo,
     instructions: info.instructions,
     ttlMs: 0,

@@ -14,7 +14,7 @@ import type {
 } from '../../../exchange/types.js';
 import type { NotificationFrame, RequestFrame } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
-import { declarationFor } from '../wire/results.js';
+import { type DeclaredCapabilities, declaredCapabilities } from '../wire/client-capabilities.js';
 import { NEWEST_LEGACY } from '../wire/revisions.js';
 import { LegacyChangeSource } from './change-source.js';
 import type { HandshakeParams } from './handshake.js';
@@ -66,6 +66,9 @@ export class PooledSessions {
   readonly #hubs: Hubs;
   /** The last one of those who declare the same: mostly the next one as well, and a key that is not written anew. */
   readonly #identities = new WeakMap<ClientCapabilities, Identity>();
+
+  /** What is declared to the backend, by what the client declared; equal declarations are mostly one object. */
+  readonly #declared = new WeakMap<ClientCapabilities, DeclaredCapabilities>();
 
   /** What sessions that calls have to themselves were asked to tell of. */
   readonly #watched = new WeakMap<BackendSession, Set<string>>();
@@ -184,13 +187,22 @@ export class PooledSessions {
   #identityOf({ principal, neutralCapabilities, clientInfo }: Caller): Identity {
     const last = this.#identities.get(neutralCapabilities);
     if (last?.principal === principal && last.told === clientInfo) return last;
-    const { roots, ownInfo } = this.#options;
-    const { text, asks } = declarationFor(neutralCapabilities, roots.policy !== 'off');
+    const { ownInfo } = this.#options;
+    const { text, allowServerRequests: asks } = this.#declaredFor(neutralCapabilities);
     const info = clientInfo ?? ownInfo;
     const key = `${principal} ${text} ${info}`;
     const identity = { key, capabilities: text, clientInfo: info, asks, principal, told: clientInfo };
     this.#identities.set(neutralCapabilities, identity);
     return identity;
+  }
+
+  #declaredFor(capabilities: ClientCapabilities): DeclaredCapabilities {
+    let declared = this.#declared.get(capabilities);
+    if (declared === undefined) {
+      declared = declaredCapabilities(capabilities, { roots: this.#options.roots.policy !== 'off' });
+      this.#declared.set(capabilities, declared);
+    }
+    return declared;
   }
 
   #listener(session: BackendSession, caller: Caller, asks: boolean): PooledListener {

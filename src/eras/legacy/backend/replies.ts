@@ -13,7 +13,7 @@ import { insistsOnTask } from '../../../exchange/tasks.js';
 import type { ErrorFrame, ResultFrame, Rope } from '../../../jsonrpc/index.js';
 import { noResponseError } from '../../../upstream/no-response.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
-import { neutralResult } from '../wire/results.js';
+import { decodeResult } from '../wire/results.js';
 import { freshnessOf } from './freshness.js';
 import type { HandshakeRefused } from './handshake.js';
 import type { BackendSession } from './session.js';
@@ -100,7 +100,7 @@ function resultOutcome(
   const { method } = exchange.request;
   const sameEra = exchange.caller.era === 'legacy';
   const edits = new Map<string, Rope | string | undefined>();
-  if (!sameEra) neutralResult(method, frame.bytes, frame.result, edits);
+  if (!sameEra) decodeResult(method, frame.bytes, frame.result, edits);
   return {
     type: 'result',
     bytes: frame.bytes,

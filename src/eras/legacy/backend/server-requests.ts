@@ -9,8 +9,8 @@ import { isFailure } from '../../../exchange/failures.js';
 import type { Answer, ForwardedHeaders, ServerRequest } from '../../../exchange/types.js';
 import type { RequestFrame } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
-import { answerFor } from '../wire/answers.js';
 import { featuresFor } from '../wire/revisions.js';
+import { downgradeAnswer } from '../wire/server-requests.js';
 import { challengeIn } from './replies.js';
 import type { BackendSession } from './session.js';
 
@@ -43,7 +43,7 @@ export async function answerServer(
     if (by.over) return;
     session.answer(
       id,
-      answerFor(method, answer, featuresFor(session.info.revision)),
+      downgradeAnswer(method, answer, featuresFor(session.info.revision)),
       by.forwarded,
       (reply) => {
         const refusal = refusalOf(session, reply);

@@ -15,7 +15,6 @@ import type {
 import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import { accepts } from './credential-check.js';
-import { declaredChanges } from './declared-changes.js';
 import { type Answering, answerServer } from './server-requests.js';
 import type { BackendSession } from './session.js';
 import type { SessionListener, SessionWatcher } from './session-events.js';
@@ -237,7 +236,7 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
   onGap(): void {
     const session = this.#session;
     if (session === undefined || !this.#client.listening) return;
-    const lists = [...declaredChanges(session.info.capabilities).lists].map(listChange);
+    const lists = [...session.info.changes.lists].map(listChange);
     for (const change of [...lists, ...[...(this.#resources ?? [])].map(resourceUpdate)]) {
       this.#client.channel.notify(
         parseFrame(changeNotification(change, NO_META).toBuffer()) as NotificationFrame,

@@ -22,7 +22,7 @@ import {
 } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import type { RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
-import { neutralResult } from '../wire/results.js';
+import { decodeResult } from '../wire/results.js';
 import { dropRelatedTask, neutralTask } from '../wire/tasks.js';
 import { whyNoAnswer } from './replies.js';
 import { type Answering, answerServer } from './server-requests.js';
@@ -223,7 +223,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
 
   #resultOf({ bytes, result }: ResultFrame): ResultOutcome {
     const edits = new Map<string, Rope | string | undefined>();
-    neutralResult('tools/call', bytes, result, edits);
+    decodeResult('tools/call', bytes, result, edits);
     dropRelatedTask(bytes, result, edits);
     const { serverInfo } = this.#session.info;
     return { type: 'result', bytes, node: result, edits, form: 'neutral', serverInfo, frameId: undefined };

@@ -14,8 +14,7 @@ import {
 } from '../../../exchange/tasks.js';
 import { type Edits, type NotificationFrame, scanJson } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
-import type { InitializeInfo } from '../wire/initialize-info.js';
-import { createdTask, runsTasks } from '../wire/tasks.js';
+import { createdTask } from '../wire/tasks.js';
 import type { LegacyCall } from './legacy-call.js';
 import type { Roots } from './roots.js';
 import type { BackendSession } from './session.js';
@@ -63,7 +62,6 @@ export class LegacyTasks {
   readonly #roots: Roots;
   readonly #optional: OptionalTasks;
   readonly #support = new LRUCache<string, KnownSupport>({ max: MAX_INDEXES });
-  readonly #runs = new WeakMap<InitializeInfo, boolean>();
 
   constructor(roots: Roots, optional: OptionalTasks) {
     this.#roots = roots;
@@ -72,12 +70,7 @@ export class LegacyTasks {
 
   /** Whether a server runs tool calls as tasks at all. */
   runs({ info }: BackendSession): boolean {
-    let runs = this.#runs.get(info);
-    if (runs === undefined) {
-      runs = runsTasks(info.capabilities);
-      this.#runs.set(info, runs);
-    }
-    return runs;
+    return info.toolTasks;
   }
 
   /** The lists of tools have changed. */

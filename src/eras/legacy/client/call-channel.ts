@@ -10,9 +10,8 @@ import type {
   ServerRequest,
 } from '../../../exchange/types.js';
 import { notificationRope, type RequestId, Rope } from '../../../jsonrpc/index.js';
-import { undeclared } from '../wire/client-capabilities.js';
 import { featuresFor } from '../wire/revisions.js';
-import { adaptServerRequest, type UrlElicitation } from '../wire/server-requests.js';
+import { encodeServerRequest, missingCapability, type UrlElicitation } from '../wire/server-requests.js';
 import { namedTask } from '../wire/tasks.js';
 import type { LegacyClientSession } from './session.js';
 
@@ -87,23 +86,22 @@ export class CallChannel implements Channel {
 
   /** @throws ServerRequestRefused */
   #translate(asked: ServerRequest): ServerRequest {
-    const lacking = undeclared(asked, this.#session.facts.neutralCapabilities);
+    const lacking = missingCapability(asked, this.#session.facts.neutralCapabilities);
     if (lacking !== undefined) throw new ServerRequestRefused(`the client did not declare ${lacking}`);
     if (!this.#watched) {
       // The server's next round has nobody to ask any more, and its outcome nobody to read it.
       this.#watched = true;
       this.#response.onAbort(() => this.#exchange.cancel('the client closed the response stream'));
     }
-    const { question, elicitation } = adaptServerRequest(
-      asked,
-      featuresFor(this.#session.facts.revision),
-      randomUUID,
-      this.#task,
-    );
+    const { request, elicitation } = encodeServerRequest(asked, {
+      features: featuresFor(this.#session.facts.revision),
+      newElicitationId: randomUUID,
+      task: this.#task,
+    });
     if (elicitation !== undefined) {
       this.#elicitations ??= [];
       this.#elicitations.push(elicitation);
     }
-    return question;
+    return request;
   }
 }

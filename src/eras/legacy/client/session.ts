@@ -23,10 +23,10 @@ import type {
   SessionBinding,
 } from '../../../exchange/types.js';
 import { type ErrorFrame, type RequestId, type ResultFrame, Rope } from '../../../jsonrpc/index.js';
-import { neutralClientCapabilities, undeclared } from '../wire/client-capabilities.js';
-import { downgradeServerRequest, knowsNotification } from '../wire/downgrade.js';
+import { neutralClientCapabilities } from '../wire/client-capabilities.js';
+import { knowsNotification } from '../wire/downgrade.js';
 import { featuresFor, NEWEST_LEGACY } from '../wire/revisions.js';
-import { adaptServerRequest } from '../wire/server-requests.js';
+import { downgradeServerRequest, encodeServerRequest, missingCapability } from '../wire/server-requests.js';
 import { PendingServerRequests } from './pending-server-requests.js';
 
 /** What the sealed session id holds: all that a process needs to serve a session that it has never seen. */
@@ -249,7 +249,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
   ask(question: ServerRequest, stream: ClientResponse | undefined): Promise<Answer> {
     // Whoever declares what came after its revision has it all the same.
     const declared = neutralClientCapabilities(this.facts.capabilities, NEWEST_LEGACY);
-    const lacking = undeclared(question, declared);
+    const lacking = missingCapability(question, declared);
     if (lacking !== undefined) {
       return Promise.reject(new ServerRequestRefused(`the client did not declare ${lacking}`));
     }
@@ -277,12 +277,14 @@ export class LegacyClientSession implements ClientSession, Recorder {
   /** Puts what a task of a server of the other era wants to know to a client that does not wait for its result. */
   async #askOfTask(asked: ServerRequest, task: string): Promise<Answer> {
     const { revision, neutralCapabilities } = this.facts;
-    const lacking = undeclared(asked, neutralCapabilities);
+    const lacking = missingCapability(asked, neutralCapabilities);
     if (lacking !== undefined) throw new ServerRequestRefused(`the client did not declare ${lacking}`);
-    return this.ask(
-      adaptServerRequest(asked, featuresFor(revision), randomUUID, task).question,
-      this.#stream,
-    );
+    const { request } = encodeServerRequest(asked, {
+      features: featuresFor(revision),
+      newElicitationId: randomUUID,
+      task,
+    });
+    return this.ask(request, this.#stream);
   }
 
   /** Whether a server waits for this answer of the client. */

@@ -1,65 +1,27 @@
-import { LRUCache } from 'lru-cache';
 import { readCapabilities } from '../../../exchange/digest.js';
 import { isRecord } from '../../../exchange/record.js';
-import type { ClientCapabilities, Revision, ServerRequest } from '../../../exchange/types.js';
-import {
-  type Edits,
-  getMember,
-  type JsonNode,
-  nameMap,
-  Rope,
-  scanJson,
-  stringOf,
-  writeObject,
-} from '../../../jsonrpc/index.js';
+import { ASKING_CAPABILITIES } from '../../../exchange/server-requests.js';
+import type { ClientCapabilities, Revision } from '../../../exchange/types.js';
+import { type Edits, editedText } from '../../../jsonrpc/index.js';
 import { featuresFor, type RevisionFeatures } from './revisions.js';
 
-const REMEMBERED = 1_000;
-const remembered = new LRUCache<string, ClientCapabilities>({ max: REMEMBERED });
-
 /**
- * A legacy client's capabilities in the words of the neutral form: only what its revision can carry. Elicitation is
- * carried by any, to whoever declares it.
+ * The capabilities of a legacy client in the neutral form: what its revision can carry. Elicitation is kept for every
+ * revision, since some clients declare it in an older one.
  */
 export function neutralClientCapabilities(
   declared: ClientCapabilities,
   revision: Revision,
 ): ClientCapabilities {
-  const key = `${revision} ${declared.text}`;
-  let neutral = remembered.get(key);
-  if (neutral === undefined) {
-    const bytes = Buffer.from(declared.text);
-    const out = new Rope();
-    writeObject(out, bytes, scanJson(bytes, 1), neutralEdits(declared.value, featuresFor(revision)));
-    neutral = readCapabilities(out.toBuffer().toString());
-    remembered.set(key, neutral);
-  }
-  return neutral;
-}
-
-/**
- * A client's capabilities as a server of an older revision knows them: elicitation and sampling had no parts yet, and
- * what a client can do of a later part alone was nothing.
- * @param text JSON text of the capabilities
- */
-export function capabilitiesIn(revision: Revision, text: string): string {
-  const features = featuresFor(revision);
-  if (features.urlElicitation && features.samplingTools) return text;
-  const neutral = neutralClientCapabilities(readCapabilities(text), revision);
-  if (neutral.value['elicitation'] === undefined) return neutral.text;
-  const bytes = Buffer.from(neutral.text);
-  const out = new Rope();
-  const elicitation = features.elicitation ? '{}' : undefined;
-  writeObject(out, bytes, scanJson(bytes, 1), new Map([['elicitation', elicitation]]));
-  return out.toBuffer().toString();
+  return readCapabilities(editedText(declared.text, neutralEdits(declared.value, featuresFor(revision))));
 }
 
 function neutralEdits(declared: Readonly<Record<string, unknown>>, features: RevisionFeatures): Edits {
   const { elicitation, sampling, roots } = declared;
   const edits = new Map<string, string | undefined>([
-    // The tasks of the legacy era are not those of the extension.
+    // Tasks of the legacy era are not those of the extension.
     ['tasks', undefined],
-    ['elicitation', isRecord(elicitation) ? modesOf(elicitation, features) : undefined],
+    ['elicitation', isRecord(elicitation) ? elicitationModes(elicitation, features) : undefined],
     ['roots', isRecord(roots) ? '{}' : undefined],
   ]);
   if (!isRecord(sampling)) edits.set('sampling', undefined);
@@ -67,8 +29,8 @@ function neutralEdits(declared: Readonly<Record<string, unknown>>, features: Rev
   return edits;
 }
 
-/** Before 2025-11-25 there were forms alone, and no word for them (client/elicitation, "Capabilities"). */
-function modesOf(
+/** Before 2025-11-25 an elicitation was a form, and the capability had no modes (client/elicitation, "Capabilities"). */
+function elicitationModes(
   elicitation: Readonly<Record<string, unknown>>,
   features: RevisionFeatures,
 ): string | undefined {
@@ -81,35 +43,47 @@ function modesOf(
   });
 }
 
-type Reader = (key: string) => JsonNode | undefined;
+/**
+ * The capabilities of a client as a server of an older revision reads them: elicitation and sampling without the members
+ * that came later, and absent if the client has nothing but those.
+ * @param text JSON text of the capabilities
+ */
+export function downgradeClientCapabilities(text: string, revision: Revision): string {
+  const features = featuresFor(revision);
+  if (features.urlElicitation && features.samplingTools) return text;
+  const neutral = neutralClientCapabilities(readCapabilities(text), revision);
+  if (neutral.value['elicitation'] === undefined) return neutral.text;
+  return editedText(neutral.text, new Map([['elicitation', features.elicitation ? '{}' : undefined]]));
+}
 
-/** The capability that a question needs, with the one within it that it may need beside. */
-const NEEDED: ReadonlyMap<string, (bytes: Buffer, member: Reader) => readonly string[]> = nameMap<
-  (bytes: Buffer, member: Reader) => readonly string[]
->({
-  'elicitation/create': (bytes, member) => [
-    'elicitation',
-    stringOf(bytes, member('mode')) === 'url' ? 'url' : 'form',
-  ],
-  'sampling/createMessage': (_bytes, member) =>
-    member('tools') === undefined && member('toolChoice') === undefined
-      ? ['sampling']
-      : ['sampling', 'tools'],
-  'roots/list': () => ['roots'],
-});
+/** The capabilities that the gateway declares to a legacy server on behalf of a client without a session. */
+export interface DeclaredCapabilities {
+  /** JSON text. */
+  readonly text: string;
+  /** They let the server send requests to the client. */
+  readonly allowServerRequests: boolean;
+}
 
 /**
- * The capability that a client would have to declare to be asked something; undefined when it did.
- * @param neutral what it declared, in the neutral form
+ * Declares nothing that the client did not declare: the server would send requests that nobody answers.
+ * @param options.roots whether the client's roots are declared
  */
-export function undeclared(question: ServerRequest, neutral: ClientCapabilities): string | undefined {
-  const { method, bytes, params } = question;
-  const member: Reader = (key) => (params === undefined ? undefined : getMember(bytes, params, key));
-  const path = NEEDED.get(method)?.(bytes, member) ?? [];
-  let declared: unknown = neutral.value;
-  for (const key of path) {
-    declared = isRecord(declared) ? declared[key] : undefined;
-    if (!isRecord(declared)) return path.join('.');
-  }
-  return undefined;
+export function declaredCapabilities(
+  capabilities: ClientCapabilities,
+  options: { readonly roots: boolean },
+): DeclaredCapabilities {
+  const { text, value } = capabilities;
+  const hasRoots = options.roots && isRecord(value['roots']);
+  // Without `listChanged`: a client without a session has no way to notify changes of its roots.
+  const edits = new Map([
+    ['tasks', undefined],
+    ['roots', hasRoots ? '{}' : undefined],
+  ]);
+  for (const name of ASKING_CAPABILITIES) if (!isRecord(value[name])) edits.set(name, undefined);
+  return {
+    text: editedText(text, edits),
+    allowServerRequests: ASKING_CAPABILITIES.some(
+      (name) => isRecord(value[name]) && (name !== 'roots' || hasRoots),
+    ),
+  };
 }

@@ -1,98 +1,106 @@
-import { elementsOf, getMember, type JsonNode, nameMap, Rope, stringOf } from '../../../jsonrpc/index.js';
+import {
+  elementsOf,
+  getMember,
+  type JsonNode,
+  nameMap,
+  Rope,
+  sliceOf,
+  stringMember,
+} from '../../../jsonrpc/index.js';
 import type { RevisionFeatures } from './revisions.js';
 
-type Placeholder = (bytes: Buffer, block: JsonNode) => string;
-
 interface BlockRule {
-  readonly carriedBy: (features: RevisionFeatures) => boolean;
-  readonly asText: Placeholder;
+  /** The feature of a revision that has the block. */
+  readonly since: keyof RevisionFeatures;
+  readonly asText: (bytes: Buffer, block: JsonNode) => string;
 }
 
+/** By the `type` of the block. */
+type BlockRules = ReadonlyMap<string, BlockRule>;
+
+const AUDIO: BlockRule = {
+  since: 'audioContent',
+  asText: (bytes, block) => `[audio ${stringMember(bytes, block, 'mimeType') ?? ''}]`,
+};
+
 /**
- * Content blocks that came with a later revision than the first, and the text that stands for them where the client's
+ * Content blocks that came with a later revision than the first, and the text that replaces them for a client whose
  * revision has a closed list without them (server/tools, "Tool Result", of each revision).
  */
-const BLOCKS: ReadonlyMap<string, BlockRule> = nameMap({
-  audio: {
-    carriedBy: (features) => features.audioContent,
-    asText: (bytes, block) => `[audio ${stringOf(bytes, getMember(bytes, block, 'mimeType')) ?? ''}]`,
-  },
+const RESULT_BLOCKS: BlockRules = nameMap({
+  audio: AUDIO,
   resource_link: {
-    carriedBy: (features) => features.resourceLinks,
-    asText: (bytes, block) => stringOf(bytes, getMember(bytes, block, 'uri')) ?? '[resource link]',
+    since: 'resourceLinks',
+    asText: (bytes, block) => stringMember(bytes, block, 'uri') ?? '[resource link]',
   },
 });
 
-/** The same for blocks in the messages of sampling (client/sampling, "Message Content"). */
-const SAMPLED: ReadonlyMap<string, BlockRule> = nameMap({
-  audio: BLOCKS.get('audio') as BlockRule,
+/** The same for the messages of a sampling request (client/sampling, "Message Content"). */
+const SAMPLING_BLOCKS: BlockRules = nameMap({
+  audio: AUDIO,
   tool_use: {
-    carriedBy: (features) => features.samplingTools,
-    asText: (bytes, block) => `[tool_use ${stringOf(bytes, getMember(bytes, block, 'name')) ?? ''}]`,
+    since: 'samplingTools',
+    asText: (bytes, block) => `[tool_use ${stringMember(bytes, block, 'name') ?? ''}]`,
   },
   tool_result: {
-    carriedBy: (features) => features.samplingTools,
+    since: 'samplingTools',
     asText: (bytes, block) => {
       const content = getMember(bytes, block, 'content');
-      const texts = content?.kind === 'array' ? elementsOf(bytes, content) : [];
-      const said = texts.map((part) => stringOf(bytes, getMember(bytes, part, 'text')) ?? '');
-      return said.join('\n') || '[tool_result]';
+      const parts = content?.kind === 'array' ? elementsOf(bytes, content) : [];
+      return parts.map((part) => stringMember(bytes, part, 'text') ?? '').join('\n') || '[tool_result]';
     },
   },
 });
 
-const ALWAYS_CARRIED: ReadonlySet<string> = new Set(['text', 'image', 'resource']);
+/** Blocks of every revision. */
+const COMMON_BLOCKS: ReadonlySet<string> = new Set(['text', 'image', 'resource']);
 
 /**
- * Content with the blocks that the revision lacks turned into text.
+ * Content of a tool result or a prompt message, with the blocks that the revision lacks replaced by text.
  * @param content an array of blocks, or one block
- * @returns undefined when all of it can stay as it is
+ * @returns undefined if it can stay as it is
  */
 export function downgradeContent(
   bytes: Buffer,
   content: JsonNode,
   features: RevisionFeatures,
 ): Rope | undefined {
-  if (content.kind === 'object') {
-    const text = placeholder(bytes, content, features);
-    return text === undefined ? undefined : new Rope().push(text);
-  }
-  if (content.kind !== 'array' || features.resourceLinks) return undefined;
+  // From 2025-06-18 on no block has to be replaced; unknown ones are for clients that know them.
+  if (features.resourceLinks) return undefined;
+  if (content.kind === 'object') return resultBlockAsText(bytes, content, features);
+  if (content.kind !== 'array') return undefined;
   const out = new Rope().push('[');
   let changed = false;
   for (const [index, block] of elementsOf(bytes, content).entries()) {
-    const text = placeholder(bytes, block, features);
-    out.push(index === 0 ? '' : ',');
-    if (text === undefined) out.pushSlice(bytes, block.start, block.end);
-    else {
-      out.push(text);
-      changed = true;
-    }
+    const text = resultBlockAsText(bytes, block, features);
+    if (text !== undefined) changed = true;
+    out.push(index === 0 ? '' : ',').push(text ?? sliceOf(bytes, block));
   }
   return changed ? out.push(']') : undefined;
 }
 
+function resultBlockAsText(bytes: Buffer, block: JsonNode, features: RevisionFeatures): Rope | undefined {
+  const type = stringMember(bytes, block, 'type');
+  if (type === undefined || COMMON_BLOCKS.has(type)) return undefined;
+  const rule = RESULT_BLOCKS.get(type);
+  if (rule === undefined) return textBlock(`[${type}]`);
+  return features[rule.since] ? undefined : textBlock(rule.asText(bytes, block));
+}
+
 /**
- * A block of a sampling message as text, where the client's revision lacks its type.
- * @returns undefined when it can stay as it is
+ * A block of a sampling message as text, if the revision lacks its type.
+ * @returns undefined if it can stay as it is
  */
-export function downgradeSampled(
+export function downgradeSamplingBlock(
   bytes: Buffer,
   block: JsonNode,
   features: RevisionFeatures,
 ): Rope | undefined {
-  const rule = SAMPLED.get(stringOf(bytes, getMember(bytes, block, 'type')) ?? '');
-  if (rule === undefined || rule.carriedBy(features)) return undefined;
-  return new Rope().push(JSON.stringify({ type: 'text', text: rule.asText(bytes, block) }));
+  const rule = SAMPLING_BLOCKS.get(stringMember(bytes, block, 'type') ?? '');
+  return rule === undefined || features[rule.since] ? undefined : textBlock(rule.asText(bytes, block));
 }
 
-function placeholder(bytes: Buffer, block: JsonNode, features: RevisionFeatures): string | undefined {
-  // From 2025-06-18 on there is nothing to convert, and what is unknown was meant for clients that know it.
-  if (features.resourceLinks) return undefined;
-  const type = stringOf(bytes, getMember(bytes, block, 'type'));
-  if (type === undefined || ALWAYS_CARRIED.has(type)) return undefined;
-  const rule = BLOCKS.get(type);
-  if (rule?.carriedBy(features)) return undefined;
-  const text = rule === undefined ? `[${type}]` : rule.asText(bytes, block);
-  return JSON.stringify({ type: 'text', text });
+/** A content block of type `text`. */
+export function textBlock(text: string): Rope {
+  return new Rope().push(JSON.stringify({ type: 'text', text }));
 }

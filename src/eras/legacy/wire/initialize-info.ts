@@ -1,12 +1,13 @@
 import { statedCapabilities } from '../../../exchange/server-capabilities.js';
 import type { Revision } from '../../../exchange/types.js';
-import { getMember, type JsonNode, stringOf, textOf } from '../../../jsonrpc/index.js';
+import { getMember, type JsonNode, scanJson, stringMember, textOf } from '../../../jsonrpc/index.js';
 import { NEWEST_LEGACY } from './revisions.js';
+import { type DeclaredChanges, declaredChanges, declaresToolTasks } from './server-capabilities.js';
 
-/** What a backend said of itself in its handshake. Sessions that were told the same share one object. */
+/** What a backend says of itself in its handshake. Sessions with equal results share one object. */
 export interface InitializeInfo {
   readonly revision: Revision;
-  /** Whether it settled on a revision of this era at all; what else it said is borne with, but promises nothing. */
+  /** Whether the backend chose a legacy revision. Its other members are used in any case. */
   readonly settled: boolean;
   readonly bytes: Buffer;
   /** The result object of `initialize`. */
@@ -15,32 +16,42 @@ export interface InitializeInfo {
   readonly capabilities: string;
   readonly serverInfo: string | undefined;
   readonly instructions: string | undefined;
+  readonly changes: DeclaredChanges;
+  /** Whether it runs tool calls as tasks. */
+  readonly toolTasks: boolean;
 }
 
 /** Reads the result of `initialize` (basic/lifecycle). */
 export function readInitializeInfo(bytes: Buffer, result: JsonNode): InitializeInfo {
-  const asked = stringOf(bytes, getMember(bytes, result, 'protocolVersion'));
-  const object = (key: string): string | undefined => {
-    const node = getMember(bytes, result, key);
-    return node?.kind === 'object' ? textOf(bytes, node) : undefined;
-  };
+  const answered = stringMember(bytes, result, 'protocolVersion');
+  const revision = revisionOf(answered);
+  const serverInfo = getMember(bytes, result, 'serverInfo');
   const instructions = getMember(bytes, result, 'instructions');
+  const capabilities = statedCapabilities(bytes, getMember(bytes, result, 'capabilities'));
   return {
-    revision: settledRevision(asked),
-    settled: asked === settledRevision(asked),
+    revision,
+    settled: answered === revision,
     bytes,
     result,
-    capabilities: statedCapabilities(bytes, getMember(bytes, result, 'capabilities')),
-    serverInfo: object('serverInfo'),
+    capabilities,
+    serverInfo: serverInfo?.kind === 'object' ? textOf(bytes, serverInfo) : undefined,
     instructions: instructions?.kind === 'string' ? textOf(bytes, instructions) : undefined,
+    changes: declaredChanges(capabilities),
+    toolTasks: declaresToolTasks(capabilities),
   };
 }
 
+/** The info of a backend whose handshake another process made: its revision is known, and nothing else. */
+export function unknownInfo(revision: Revision): InitializeInfo {
+  const bytes = Buffer.from('{}');
+  return { ...readInitializeInfo(bytes, scanJson(bytes, 1)), revision, settled: true };
+}
+
 /**
- * What a server settled on. It wants its own answer back in every header, also one from before the first revision;
- * what is no revision of this era is taken for the newest.
+ * The revision that a backend chose. Versions from before the first revision are kept, since such a backend expects its own
+ * in every header; anything that is no legacy revision counts as the newest.
  */
-function settledRevision(answered: string | undefined): Revision {
+function revisionOf(answered: string | undefined): Revision {
   const isOlder = answered !== undefined && /^\d{4}-\d\d-\d\d$/.test(answered) && answered < NEWEST_LEGACY;
   return isOlder ? answered : NEWEST_LEGACY;
 }

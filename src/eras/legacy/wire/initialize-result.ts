@@ -1,34 +1,41 @@
 import type { ServerDescription } from '../../../exchange/outbound.js';
 import type { Revision } from '../../../exchange/types.js';
-import { getMember, Rope, scanJson, writeObject } from '../../../jsonrpc/index.js';
-import { downgradeCapabilities } from './downgrade.js';
+import { editedObject, getMember, Rope, scanJson } from '../../../jsonrpc/index.js';
 import { featuresFor } from './revisions.js';
-import { legacyTaskCapabilities } from './tasks.js';
+import { downgradeServerCapabilities, legacyServerCapabilities } from './server-capabilities.js';
 
+/** Clients reject a result without `serverInfo`. */
 const UNNAMED_SERVER = '{"name":"unknown","version":"0"}';
 
 /**
- * The result of `initialize`: from a legacy backend what it answered itself, but for the revision, which is the one
- * that the client asked for, and for members that no client could read; from another, what it says of itself.
+ * The result of `initialize` for a client. That of a legacy backend is passed on, but for the revision, which is the one
+ * that the client requested, and for members for which clients would reject it. Other backends' is made from what they
+ * say of themselves.
  */
 export function initializeResult(description: ServerDescription, revision: Revision): Buffer {
-  const out = new Rope();
-  if (description.era === 'legacy') {
-    const bytes = description.result;
-    const node = scanJson(bytes, 1);
-    const edits = new Map<string, string | undefined>([
-      ['protocolVersion', JSON.stringify(revision)],
-      ['capabilities', downgradeCapabilities(description.capabilities, featuresFor(revision))],
-    ]);
-    if (getMember(bytes, node, 'serverInfo')?.kind !== 'object') edits.set('serverInfo', UNNAMED_SERVER);
-    if (getMember(bytes, node, 'instructions')?.kind !== 'string') edits.set('instructions', undefined);
-    writeObject(out, bytes, node, edits);
-    return out.toBuffer();
-  }
-  const { capabilities, serverInfo, instructions } = description;
-  out.push(`{"protocolVersion":${JSON.stringify(revision)},"capabilities":`);
-  out.push(legacyTaskCapabilities(capabilities, featuresFor(revision).tasks));
+  return (
+    description.era === 'legacy' ? fromLegacy(description, revision) : fromNeutral(description, revision)
+  ).toBuffer();
+}
+
+function fromLegacy({ result, capabilities }: ServerDescription, revision: Revision): Rope {
+  const node = scanJson(result, 1);
+  const edits = new Map<string, string | undefined>([
+    ['protocolVersion', JSON.stringify(revision)],
+    ['capabilities', downgradeServerCapabilities(capabilities, featuresFor(revision))],
+  ]);
+  if (getMember(result, node, 'serverInfo')?.kind !== 'object') edits.set('serverInfo', UNNAMED_SERVER);
+  if (getMember(result, node, 'instructions')?.kind !== 'string') edits.set('instructions', undefined);
+  return editedObject(result, node, edits);
+}
+
+function fromNeutral(
+  { capabilities, serverInfo, instructions }: ServerDescription,
+  revision: Revision,
+): Rope {
+  const out = new Rope().push(`{"protocolVersion":${JSON.stringify(revision)},"capabilities":`);
+  out.push(legacyServerCapabilities(capabilities, featuresFor(revision)));
   out.push(`,"serverInfo":${serverInfo ?? UNNAMED_SERVER}`);
   if (instructions !== undefined) out.push(`,"instructions":${instructions}`);
-  return out.push('}').toBuffer();
+  return out.push('}');
 }

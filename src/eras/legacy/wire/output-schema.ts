@@ -1,69 +1,65 @@
 import {
+  editedObject,
   elementsOf,
   getMember,
   type JsonNode,
   membersOf,
   Rope,
+  stringMember,
   stringOf,
-  writeObject,
 } from '../../../jsonrpc/index.js';
 
-/** Whether a value can be a schema at all. */
+/** Whether a value is a schema (JSON Schema 2020-12, section 4.3). */
 export function isSchema({ kind }: JsonNode): boolean {
   return kind === 'object' || kind === 'true' || kind === 'false';
 }
 
-/** Whether a schema describes an object, as legacy revisions demand of a tool's schemas. */
+/** Whether a schema describes an object, as the schemas of a tool must in legacy revisions. */
 export function describesObject(bytes: Buffer, schema: JsonNode): boolean {
-  return stringOf(bytes, getMember(bytes, schema, 'type')) === 'object';
+  return stringMember(bytes, schema, 'type') === 'object';
 }
 
-/** `true` and `false` are schemas by JSON Schema, but not in the shape that legacy revisions have for properties. */
+/** Boolean schemas as objects: in legacy revisions a property is described by an object. */
 const BOOLEAN_SCHEMAS: Readonly<Partial<Record<JsonNode['kind'], string>>> = {
   true: '{}',
   false: '{"not":{}}',
 };
 
 /**
- * A schema whose properties are all described by objects.
- * @returns undefined when it can stay as it is
+ * The schema with all properties described by objects.
+ * @returns undefined if it can stay as it is
  */
 export function withSchemaProperties(bytes: Buffer, schema: JsonNode): Rope | undefined {
   const properties = getMember(bytes, schema, 'properties');
   if (properties === undefined) return undefined;
   const edits = new Map<string, string>();
   for (const { key, value } of membersOf(bytes, properties)) {
-    const spelled = BOOLEAN_SCHEMAS[value.kind];
-    if (spelled !== undefined) edits.set(key, spelled);
+    const object = BOOLEAN_SCHEMAS[value.kind];
+    if (object !== undefined) edits.set(key, object);
   }
   if (edits.size === 0) return undefined;
-  const rewritten = new Rope();
-  writeObject(rewritten, bytes, properties, edits);
-  const out = new Rope();
-  writeObject(out, bytes, schema, new Map([['properties', rewritten]]));
-  return out;
+  return editedObject(bytes, schema, new Map([['properties', editedObject(bytes, properties, edits)]]));
 }
 
 /**
- * The object schema that stands for a schema of another root in legacy revisions, where `outputSchema` describes an
- * object: the value becomes its member `result`, as the official SDK's servers do it. References within the document
- * are moved along; those within a part that has its own `$id` are relative to that and stay.
+ * An object schema whose property `result` has the given schema, as the servers of the official SDK wrap an output that is
+ * no object. References within the document are adjusted, but for those below an `$id`, which are relative to that.
  */
 export function wrapOutputSchema(bytes: Buffer, schema: JsonNode): Rope {
   const dialect = getMember(bytes, schema, '$schema');
   const out = new Rope().push('{');
-  const spelled = BOOLEAN_SCHEMAS[schema.kind];
+  const object = BOOLEAN_SCHEMAS[schema.kind];
   if (dialect !== undefined) out.push('"$schema":').pushSlice(bytes, dialect.start, dialect.end).push(',');
   out.push('"type":"object","properties":{"result":');
-  if (spelled !== undefined) out.push(spelled);
-  else writeMoved(out, bytes, schema, true);
+  if (object !== undefined) out.push(object);
+  else writeMoved(out, bytes, schema, 'schema');
   return out.push('},"required":["result"]}');
 }
 
 const REFERENCES: ReadonlySet<string> = new Set(['$ref', '$dynamicRef']);
-/** Keywords whose values are data, in which `$ref` is a word like any other. */
+/** Keywords whose values are data, in which `$ref` has no meaning. */
 const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples', 'example']);
-/** Keywords whose values map names of the author's choice to schemas. */
+/** Keywords whose values map names to schemas. */
 const NAMED_SCHEMAS: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -72,13 +68,18 @@ const NAMED_SCHEMAS: ReadonlySet<string> = new Set([
   'dependentSchemas',
   'dependencies',
 ]);
-/** 2019-09's reference to the root of the document, which is the wrapper now. */
-const TO_THE_ROOT = '$recursiveRef';
+/** Keyword of 2019-09 that refers to the root of the document. */
+const RECURSIVE_REFERENCE = '$recursiveRef';
 
-/** What is deeper is passed on unread: looking into a level costs a pass over all that is in it. */
+/** Deeper levels are copied as they are: each level costs a pass over everything in it. */
 const MAX_DEPTH = 64;
 
-function writeMoved(out: Rope, bytes: Buffer, node: JsonNode, isSchema: boolean, depth = 0): void {
+/** Whether a value is a schema, or maps names to schemas. */
+type Role = 'schema' | 'names';
+
+/** Writes a schema with its references adjusted to its new place. */
+function writeMoved(out: Rope, bytes: Buffer, node: JsonNode, role: Role, depth = 0): void {
+  const isSchema = role === 'schema';
   if (depth > MAX_DEPTH) {
     out.pushSlice(bytes, node.start, node.end);
     return;
@@ -87,7 +88,7 @@ function writeMoved(out: Rope, bytes: Buffer, node: JsonNode, isSchema: boolean,
     out.push('[');
     for (const [index, element] of elementsOf(bytes, node).entries()) {
       if (index > 0) out.push(',');
-      writeMoved(out, bytes, element, isSchema, depth + 1);
+      writeMoved(out, bytes, element, role, depth + 1);
     }
     out.push(']');
     return;
@@ -99,7 +100,7 @@ function writeMoved(out: Rope, bytes: Buffer, node: JsonNode, isSchema: boolean,
   out.push('{');
   for (const [index, { key, keyStart, value }] of membersOf(bytes, node).entries()) {
     if (index > 0) out.push(',');
-    if (isSchema && key === TO_THE_ROOT) {
+    if (isSchema && key === RECURSIVE_REFERENCE) {
       out.push('"$ref":"#/properties/result"');
       continue;
     }
@@ -110,14 +111,13 @@ function writeMoved(out: Rope, bytes: Buffer, node: JsonNode, isSchema: boolean,
     } else if (isSchema && DATA.has(key)) {
       out.pushSlice(bytes, value.start, value.end);
     } else {
-      // Below `properties` stand names; the values under them are schemas again.
-      writeMoved(out, bytes, value, !(isSchema && NAMED_SCHEMAS.has(key)), depth + 1);
+      writeMoved(out, bytes, value, isSchema && NAMED_SCHEMAS.has(key) ? 'names' : 'schema', depth + 1);
     }
   }
   out.push('}');
 }
 
 function hasOwnBase(bytes: Buffer, schema: JsonNode): boolean {
-  const id = stringOf(bytes, getMember(bytes, schema, '$id'));
+  const id = stringMember(bytes, schema, '$id');
   return id !== undefined && !id.startsWith('#');
 }

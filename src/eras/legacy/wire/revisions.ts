@@ -11,14 +11,14 @@ export function isLegacyRevision(value: unknown): value is LegacyRevision {
 }
 
 /**
- * The revision that a handshake settles on: the asked one where it is known, else the newest, as the SDKs' servers
- * answer (basic/lifecycle, "Version Negotiation").
+ * The revision of a session: the requested one if it is known, else the newest, as the servers of the SDKs answer
+ * (basic/lifecycle, "Version Negotiation").
  */
-export function negotiateRevision(asked: unknown): LegacyRevision {
-  return isLegacyRevision(asked) ? asked : NEWEST_LEGACY;
+export function negotiateRevision(requested: unknown): LegacyRevision {
+  return isLegacyRevision(requested) ? requested : NEWEST_LEGACY;
 }
 
-/** What a revision can carry; each row names the revision that brought it. */
+/** What a revision has. */
 export interface RevisionFeatures {
   readonly audioContent: boolean;
   readonly resourceLinks: boolean;
@@ -29,12 +29,13 @@ export interface RevisionFeatures {
   readonly samplingTools: boolean;
   readonly completionContext: boolean;
   readonly tasks: boolean;
-  /** Streams may be taken up again by their event ids. */
+  /** Streams have event ids, by which a client can resume them. */
   readonly resumableStreams: boolean;
-  /** Clients bear events without data (SEP-1699); those of older SDKs take the empty text for JSON. */
+  /** Clients ignore events without data (SEP-1699); older SDKs parse the empty data as JSON. */
   readonly primingEvents: boolean;
 }
 
+/** The revision that introduced each feature. Batches are left out: the next revision removed them again. */
 const SINCE: Readonly<Record<Exclude<keyof RevisionFeatures, 'batches'>, LegacyRevision>> = {
   audioContent: '2025-03-26',
   resourceLinks: '2025-06-18',
@@ -49,7 +50,7 @@ const SINCE: Readonly<Record<Exclude<keyof RevisionFeatures, 'batches'>, LegacyR
 };
 
 function featuresOf(revision: Revision): RevisionFeatures {
-  // Dates of this form order as text does.
+  // Dates of this form sort as text.
   const since = (key: keyof typeof SINCE): boolean => revision >= SINCE[key];
   return {
     audioContent: since('audioContent'),

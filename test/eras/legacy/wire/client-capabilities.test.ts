@@ -1,12 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
-  capabilitiesIn,
+  declaredCapabilities,
+  downgradeClientCapabilities,
   neutralClientCapabilities,
-  undeclared,
 } from '../../../../src/eras/legacy/wire/client-capabilities.js';
 import { readCapabilities } from '../../../../src/exchange/digest.js';
-import type { ServerRequest } from '../../../../src/exchange/types.js';
-import { scanned } from '../../../support/json-node.js';
 
 test.each([
   ['{}', '2025-11-25', '{}'],
@@ -36,28 +34,23 @@ test.each([
   ['{"elicitation":{}}', '2025-03-26', '{}'],
   ['{"elicitation":{"url":{}},"roots":{}}', '2025-06-18', '{"roots":{}}'],
   ['{"sampling":{"tools":{}}}', '2024-11-05', '{"sampling":{}}'],
-])('%s is told to a server of %s as %s', (text, revision, expected) => {
-  expect(capabilitiesIn(revision, text)).toBe(expected);
+])('a server of %s reads the capabilities %s as %s', (text, revision, expected) => {
+  expect(downgradeClientCapabilities(text, revision)).toBe(expected);
 });
 
-describe('a question', () => {
-  const question = (method: string, params: string): ServerRequest => {
-    const { bytes, node } = scanned(params);
-    return { id: '1', method, bytes, params: node } as unknown as ServerRequest;
-  };
-  test.each([
-    ['elicitation/create', '{}', '{}', 'elicitation.form'],
-    ['elicitation/create', '{}', '{"elicitation":{"form":{}}}', undefined],
-    ['elicitation/create', '{"mode":"url"}', '{"elicitation":{"form":{}}}', 'elicitation.url'],
-    ['elicitation/create', '{"mode":"url"}', '{"elicitation":{"url":{}}}', undefined],
-    ['sampling/createMessage', '{}', '{"sampling":{}}', undefined],
-    ['sampling/createMessage', '{"tools":[]}', '{"sampling":{}}', 'sampling.tools'],
-    ['sampling/createMessage', '{"toolChoice":{}}', '{"sampling":{"tools":{}}}', undefined],
-    ['sampling/createMessage', '{}', '{"sampling":null}', 'sampling'],
-    ['roots/list', '{}', '{}', 'roots'],
-    ['roots/list', '{}', '{"roots":{}}', undefined],
-    ['vendor/ask', '{}', '{}', undefined],
-  ])('%s %s to a client with %s lacks %s', (method, params, declared, expected) => {
-    expect(undeclared(question(method, params), readCapabilities(declared))).toBe(expected);
-  });
-});
+test.each([
+  ['{}', false, '{}', false],
+  ['{"elicitation":{},"x":1.0}', false, '{"elicitation":{},"x":1.0}', true],
+  ['{"sampling":{"tools":{}}}', false, '{"sampling":{"tools":{}}}', true],
+  ['{"roots":{"listChanged":true}}', false, '{}', false],
+  ['{"roots":{"listChanged":true}}', true, '{"roots":{}}', true],
+  ['{"elicitation":true,"sampling":null,"tasks":{}}', true, '{}', false],
+])(
+  'of the capabilities %s, with roots (%s), %s is declared, which allows server requests: %s',
+  (text, roots, declared, allowServerRequests) => {
+    expect(declaredCapabilities(readCapabilities(text), { roots })).toEqual({
+      text: declared,
+      allowServerRequests,
+    });
+  },
+);

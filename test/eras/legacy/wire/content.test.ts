@@ -23,6 +23,7 @@ describe.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('%s', (r
     ['{"type":"resource_link","uri":"a:\\u0062"}', newer ? undefined : text('a:b')],
     ['{"type":"resource_link"}', newer ? undefined : text('[resource link]')],
     ['{"type":"hologram"}', newer ? undefined : text('[hologram]')],
+    ['{"type":"constructor"}', newer ? undefined : text('[constructor]')],
     ['{"type":7}', undefined],
     ['{}', undefined],
   ])('has in place of the block %s: %s', (block, expected) => {

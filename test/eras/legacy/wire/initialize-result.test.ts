@@ -27,12 +27,12 @@ test.each([
     { capabilities: '{"experimental":{"io.modelcontextprotocol/tasks":{}}}', serverInfo: '{}' },
     '"capabilities":{"experimental":{"io.modelcontextprotocol/tasks":{}}},"serverInfo":{}',
   ],
-] as const)('a modern server that says %j introduces itself with %s', (more, members) => {
+] as const)('the result of a modern server that says %j has %s', (more, members) => {
   const result = initializeResult(modern(more), '2025-06-18').toString();
   expect(result).toBe(`{"protocolVersion":"2025-06-18",${members}}`);
 });
 
-test('a legacy server introduces itself in its own words, in the revision that was asked for', () => {
+test('the result of a legacy server is passed on, with the revision that the client requested', () => {
   const result =
     '{ "capabilities":{"tools":{"listChanged":true},"tasks":{}} , "protocolVersion":"2024-11-05","x":1.0,"serverInfo":{}}';
   const capabilities = '{"tools":{"listChanged":true},"tasks":{}}';
@@ -49,11 +49,11 @@ test.each([
     '{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":null,"instructions":null,"x":1.0}',
     ',"x":1.0',
   ],
-])('what clients would refuse the handshake for is made good: %s', (result, rest) => {
-  const introduced = JSON.parse(
+])('members for which clients reject a handshake are replaced: %s', (result, rest) => {
+  const corrected = JSON.parse(
     initializeResult(modern({ era: 'legacy', result: Buffer.from(result) }), '2025-11-25').toString(),
   );
-  expect(introduced).toEqual({
+  expect(corrected).toEqual({
     protocolVersion: '2025-11-25',
     capabilities: {},
     serverInfo: { name: 'unknown', version: '0' },

@@ -1,48 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import {
-  declarationFor,
-  encodeResult,
-  neutralResult,
-  withoutPromises,
-} from '../../../../src/eras/legacy/wire/results.js';
+import { decodeResult, encodeResult } from '../../../../src/eras/legacy/wire/results.js';
 import { featuresFor } from '../../../../src/eras/legacy/wire/revisions.js';
-import { neutralTaskCapabilities } from '../../../../src/eras/legacy/wire/tasks.js';
-import { readCapabilities } from '../../../../src/exchange/digest.js';
 import { edited, resultOutcome, scanned, written } from '../../../support/json-node.js';
-
-test.each([
-  ['{}', true, '{}'],
-  ['{"tools":{"listChanged":true},"tasks":{}}', true, '{"tools":{"listChanged":true}}'],
-  [
-    '{"tools":{"listChanged":true,"x":1.0},"prompts":{"listChanged":false}}',
-    false,
-    '{"tools":{"x":1.0},"prompts":{}}',
-  ],
-  ['{"resources":{"subscribe":true,"listChanged":true}}', false, '{"resources":{}}'],
-  ['{ "x" : 1.0 , "logging":{ } }', false, '{ "x" : 1.0 , "logging":{ } }'],
-])('the capabilities %s of a server whose changes are heard (%s) are %s', (text, tells, expected) => {
-  expect(neutralTaskCapabilities(tells ? text : withoutPromises(text))).toBe(expected);
-});
-
-test.each([
-  ['{}', false, '{}', false],
-  ['{"elicitation":{},"x":1.0}', false, '{"elicitation":{},"x":1.0}', true],
-  ['{"sampling":{"tools":{}}}', false, '{"sampling":{"tools":{}}}', true],
-  ['{"roots":{"listChanged":true}}', false, '{}', false],
-  ['{"roots":{"listChanged":true}}', true, '{"roots":{}}', true],
-  ['{"elicitation":true,"sampling":null,"tasks":{}}', true, '{}', false],
-])(
-  'of a client with %s a server is told (roots: %s) %s, by which it may ask: %s',
-  (text, roots, told, asks) => {
-    expect(declarationFor(readCapabilities(text), roots)).toEqual({ text: told, asks });
-  },
-);
 
 describe('a result of a legacy backend', () => {
   const neutral = (method: string, text: string) => {
     const { bytes, node } = scanned(text);
     const edits = new Map();
-    neutralResult(method, bytes, node, edits);
+    decodeResult(method, bytes, node, edits);
     return edited(text, edits);
   };
 
@@ -86,6 +51,7 @@ describe('a neutral result', () => {
       `{"content":[${text('[1.0]')}],"structuredContent":{"result":[1.0]}}`,
     ],
     ['{"structuredContent":null}', `{"structuredContent":{"result":null},"content":[${text('null')}]}`],
+    ['{"content":null,"structuredContent":7}', `{"content":[${text('7')}],"structuredContent":{"result":7}}`],
     [
       `{"content":[{"type":"image"}],"structuredContent":"é"}`,
       `{"content":[{"type":"image"},${text('"é"')}],"structuredContent":{"result":"é"}}`,
@@ -94,7 +60,7 @@ describe('a neutral result', () => {
       `{"content":[${text('x')}],"structuredContent":7}`,
       `{"content":[${text('x')}],"structuredContent":{"result":7}}`,
     ],
-  ])('of a call, %s, is dressed as %s', (given, expected) => {
+  ])('of a call, %s, is encoded as %s', (given, expected) => {
     expect(encoded('tools/call', given)).toBe(expected);
   });
 
@@ -111,17 +77,20 @@ describe('a neutral result', () => {
       '{"content":[],"structuredContent":{"a":1.0},"isError":true}',
     ],
   ])(
-    'of a tool whose schema describes an object (%s), %s, is dressed as %s',
+    'of a tool whose schema describes an object (%s), %s, is encoded as %s',
     (objectOutput, given, expected) => {
       expect(encoded('tools/call', given, '2025-11-25', objectOutput)).toBe(expected);
     },
   );
 
-  test.each(['2024-11-05', '2025-03-26'])('tells %s structured content as text', (revision) => {
-    expect(encoded('tools/call', '{"content":[],"structuredContent":{"a":1.0}}', revision)).toBe(
-      `{"content":[${text('{"a":1.0}')}],"structuredContent":{"a":1.0}}`,
-    );
-  });
+  test.each(['2024-11-05', '2025-03-26'])(
+    'for a client of %s repeats structured content as text',
+    (revision) => {
+      expect(encoded('tools/call', '{"content":[],"structuredContent":{"a":1.0}}', revision)).toBe(
+        `{"content":[${text('{"a":1.0}')}],"structuredContent":{"a":1.0}}`,
+      );
+    },
+  );
 
   test('of a prompt has the blocks of its messages turned into text', () => {
     const audio = '{"role":"user","content":{"type":"audio","data":"","mimeType":"a/b"}}';
@@ -153,7 +122,7 @@ describe('a neutral result', () => {
     ['{"inputSchema":{"type":"array"}}', ''],
     ['{"inputSchema":true}', ''],
     ['{"name":"a"}', ''],
-  ])('of a list, the tool %s, is dressed as %s', (tool, expected) => {
+  ])('of a list, the tool %s, is encoded as %s', (tool, expected) => {
     expect(encoded('tools/list', `{"tools":[${tool}]}`)).toBe(`{"tools":[${expected}]}`);
   });
 });

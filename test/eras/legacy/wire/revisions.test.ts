@@ -7,7 +7,7 @@ import {
   negotiateRevision,
 } from '../../../../src/eras/legacy/wire/revisions.js';
 
-test('the revisions with a handshake stand newest first', () => {
+test('the revisions are listed newest first', () => {
   expect([...LEGACY_REVISIONS].sort().reverse()).toEqual([...LEGACY_REVISIONS]);
   expect(NEWEST_LEGACY).toBe('2025-11-25');
 });
@@ -34,7 +34,7 @@ test.each([
   expect(negotiateRevision(asked)).toBe(NEWEST_LEGACY);
 });
 
-describe('what a revision can carry', () => {
+describe('the features of a revision', () => {
   const [y2024, march, june, november] = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
   test.each([
     ['audioContent', [march, june, november]],
@@ -51,7 +51,7 @@ describe('what a revision can carry', () => {
     }
   });
 
-  test('one from before the first is as the oldest', () => {
+  test('a version from before the first revision has those of the oldest', () => {
     expect(featuresFor('2024-10-07')).toEqual(featuresFor('2024-11-05'));
   });
 });

@@ -5,48 +5,11 @@ import {
   encodeTask,
   encodeTaskHandle,
   encodeTaskResult,
-  legacyTaskCapabilities,
   neutralTask,
-  neutralTaskCapabilities,
-  runsTasks,
 } from '../../../../src/eras/legacy/wire/tasks.js';
 import { resultOutcome, scanned, written } from '../../../support/json-node.js';
 
-const EXTENSION = '"io.modelcontextprotocol/tasks":{}';
 const RELATED = '"io.modelcontextprotocol/related-task"';
-
-describe('capabilities', () => {
-  test.each([
-    ['{}', false],
-    ['{"tasks":{}}', false],
-    ['{"tasks":{"list":{},"cancel":{}}}', false],
-    ['{"tasks":{"requests":{"tools":{"call":true}}}}', false],
-    ['{"tasks":{"requests":{"sampling":{"createMessage":{}}}}}', false],
-    ['{"tasks":{"requests":{"tools":{"call":{}}}}}', true],
-  ])('of %s: the server runs calls as tasks, %s, and says so by the extension if it does', (text, runs) => {
-    expect(runsTasks(text)).toBe(runs);
-    expect(neutralTaskCapabilities(text)).toBe(runs ? `{"extensions":{${EXTENSION}}}` : '{}');
-  });
-
-  test('keep other extensions, and numbers as they are', () => {
-    const text = '{"x":1.0,"extensions":{"a":{}},"tasks":{"requests":{"tools":{"call":{}}}}}';
-    expect(neutralTaskCapabilities(text)).toBe(`{"x":1.0,"extensions":{"a":{},${EXTENSION}}}`);
-  });
-
-  test.each([
-    [
-      `{"extensions":{${EXTENSION}}}`,
-      true,
-      '{"extensions":{},"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}}',
-    ],
-    [`{"extensions":{${EXTENSION}}}`, false, '{"extensions":{}}'],
-    [`{"extensions":{"a":{},${EXTENSION}}}`, false, '{"extensions":{"a":{}}}'],
-    ['{"extensions":{"a":{}}}', true, '{"extensions":{"a":{}}}'],
-    ['{"tasks":{},"tools":{}}', true, '{"tools":{}}'],
-  ])('%s are, for a client whose revision has tasks (%s), %s', (text, tasks, expected) => {
-    expect(legacyTaskCapabilities(text, tasks)).toBe(expected);
-  });
-});
 
 const NOW = new Date('2026-01-02T03:04:05Z');
 
@@ -91,7 +54,7 @@ describe('a task of a legacy server in the neutral form', () => {
     [`{"content":[],"_meta":{"a":1.0,${RELATED}:{}}}`, '{"content":[],"_meta":{"a":1.0}}'],
     ['{"content":[],"_meta":{"a":1}}', '{"content":[],"_meta":{"a":1}}'],
     ['{"content":[]}', '{"content":[]}'],
-  ])('has the result %s without what binds it: %s', (text, expected) => {
+  ])('has the result %s without the id of the task: %s', (text, expected) => {
     const outcome = resultOutcome(text);
     dropRelatedTask(outcome.bytes, outcome.node, outcome.edits);
     expect(written(outcome)).toBe(expected);
@@ -101,7 +64,7 @@ describe('a task of a legacy server in the neutral form', () => {
 describe('a neutral task for a legacy client', () => {
   const HEAD = '"taskId":"t","status":';
   const REST = '"createdAt":"a","lastUpdatedAt":"b"';
-  const told = (text: string, encode: (outcome: ReturnType<typeof resultOutcome>) => void): string => {
+  const encoded = (text: string, encode: (outcome: ReturnType<typeof resultOutcome>) => void): string => {
     const outcome = resultOutcome(text);
     encode(outcome);
     return written(outcome);
@@ -135,14 +98,14 @@ describe('a neutral task for a legacy client', () => {
     ],
     [`{${HEAD}"cancelled",${REST},"ttlMs":1,"x":1.0}`, `{${HEAD}"cancelled",${REST},"x":1.0,"ttl":1}`],
   ])('%s is %s', (text, expected) => {
-    expect(JSON.parse(told(text, encodeTask))).toEqual(JSON.parse(expected));
-    expect(JSON.parse(told(text, encodeTaskHandle))).toEqual({ task: JSON.parse(expected) });
+    expect(JSON.parse(encoded(text, encodeTask))).toEqual(JSON.parse(expected));
+    expect(JSON.parse(encoded(text, encodeTaskHandle))).toEqual({ task: JSON.parse(expected) });
   });
 
   test('leaves what is said of the result itself where it is', () => {
     const text = `{${HEAD}"working",${REST},"ttlMs":1,"_meta":{"a":1.0}}`;
-    expect(JSON.parse(told(text, encodeTaskHandle))).toMatchObject({ _meta: { a: 1 } });
-    expect(told(text, encodeTask)).toContain('"_meta":{"a":1.0}');
+    expect(JSON.parse(encoded(text, encodeTaskHandle))).toMatchObject({ _meta: { a: 1 } });
+    expect(encoded(text, encodeTask)).toContain('"_meta":{"a":1.0}');
   });
 
   test.each([
@@ -150,6 +113,6 @@ describe('a neutral task for a legacy client', () => {
     ['{"content":[],"_meta":{"a":1.0}}', `{"content":[],"_meta":{"a":1.0,${RELATED}:{"taskId":"é"}}}`],
     ['{"content":[],"_meta":5}', `{"content":[],"_meta":{${RELATED}:{"taskId":"é"}}}`],
   ])('has its result %s bound to it: %s', (text, expected) => {
-    expect(told(text, (outcome) => encodeTaskResult(outcome, 'é'))).toBe(expected);
+    expect(encoded(text, (outcome) => encodeTaskResult(outcome, 'é'))).toBe(expected);
   });
 });
