@@ -4,8 +4,8 @@ import type { Batch, Frame } from '../jsonrpc/index.js';
 import type { Refusal } from './errors.js';
 
 /**
- * One HTTP request on its way through the gateway, whatever its method, path and transport. Bytes that are no HTTP request
- * are one too: they have an id and a response, and no message.
+ * One HTTP request, whatever its method, path and transport. Bytes that cannot be parsed as HTTP count as a request too,
+ * with an id and a response, but without a message.
  */
 export class HttpRequest {
   readonly id: string;
@@ -63,7 +63,7 @@ export interface Stage {
    * nor for what cannot be read as a request to a path.
    */
   admit?(request: ParsedRequest): Verdict;
-  /** Decides whether a JSON-RPC message goes on that an admitted POST has brought. */
+  /** Decides whether the JSON-RPC message of an admitted POST is handled. */
   admitMessage?(request: ParsedRequest, message: Frame | Batch): Verdict;
   /** The response was sent, or its connection closed. Called for each request. */
   onResponse?(request: HttpRequest, response: ResponseSummary): void;
@@ -72,7 +72,7 @@ export interface Stage {
 const NO_STAGES: readonly Stage[] = [];
 
 export interface PipelineOptions {
-  /** Called with what a stage throws where nobody waits for it. */
+  /** Called with what a stage throws from onRequest or onResponse; the request continues. */
   readonly onFault: (error: unknown, request: HttpRequest) => void;
   readonly onRefused: (refusal: Refusal, request: ParsedRequest) => void;
 }
@@ -83,14 +83,14 @@ export interface OpenRequest {
   readonly res: ServerResponse;
 }
 
-/** Leads every request past every stage. The HTTP server is its only user; stages attach to it. */
+/** Calls every stage for every request. The HTTP server begins and ends requests; stages attach. */
 export class RequestPipeline {
   readonly #options: PipelineOptions;
-  /** Replaced rather than changed, since requests hold on to it. */
+  /** Replaced rather than changed, since each request keeps the list that it began with. */
   #stages: readonly Stage[] = NO_STAGES;
   /** Whether a stage observes responses: the listener for that costs each request. */
   #observesResponses = false;
-  /** The last request on each connection, to tell whose bytes a broken message is part of. */
+  /** The last request on each connection: a parse error in the middle of it is no request of its own. */
   readonly #last = new WeakMap<Socket, OpenRequest>();
 
   constructor(options: PipelineOptions) {
@@ -116,7 +116,7 @@ export class RequestPipeline {
     return request;
   }
 
-  /** A request has begun whose response is written to its connection without node's help; {@link end} ends it. */
+  /** A request has begun whose response is written to the socket directly; {@link end} must be called after it. */
   beginRaw(id: string, socket: Socket, message?: IncomingMessage): HttpRequest {
     const request = new HttpRequest(id, socket, message, this.#stages);
     this.#observe(request, (stage) => stage.onRequest?.(request));
@@ -127,7 +127,7 @@ export class RequestPipeline {
     this.#observe(request, (stage) => stage.onResponse?.(request, response));
   }
 
-  /** The request on a connection whose body or response is not over; undefined between requests. */
+  /** The request on a connection whose body or response is incomplete; undefined between requests. */
   unfinished(socket: Socket): OpenRequest | undefined {
     const last = this.#last.get(socket);
     return last?.res.writableEnded === true && last.request.message?.complete === true ? undefined : last;
@@ -146,7 +146,7 @@ export class RequestPipeline {
     this.#observesResponses = stages.some(({ onResponse }) => onResponse !== undefined);
   }
 
-  /** Asks the stages in turn, from one on; waits only for those that decide later. */
+  /** Asks the stages in turn, beginning with one; asynchronous only where a stage is. */
   #decide(request: ParsedRequest, from: number, ask: (stage: Stage) => Verdict): Verdict {
     const { stages } = request;
     for (let i = from; i < stages.length; i++) {

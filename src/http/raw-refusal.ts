@@ -13,8 +13,8 @@ const STATUS: ReadonlyMap<string, number> = nameMap({
 });
 
 /**
- * Refuses what node's server hands over without a response: bytes that are no HTTP request, or come too slowly, and
- * CONNECT. The response is a JSON-RPC error, and ends the connection.
+ * Refuses what node's server passes on as a socket, without a response object: bytes that cannot be parsed or come too
+ * slowly, and CONNECT. The response is a JSON-RPC error, and the connection closes.
  */
 export class RawRefusals {
   readonly #pipeline: RequestPipeline;
@@ -37,7 +37,7 @@ export class RawRefusals {
     const message = `${STATUS_CODES[status]}: ${error.message}`;
     if (unfinished === undefined) this.#refuse(socket, { status, message });
     else {
-      // For those that observe the response, which is not written by node's means.
+      // Observers read the status here, though the response is written to the socket.
       unfinished.res.statusCode = status;
       write(socket, unfinished.request.id, { status, message });
     }

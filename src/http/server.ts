@@ -41,9 +41,9 @@ const MAX_HEADER_BYTES = 64 * 1024;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 
 /**
- * The HTTP server: the MCP endpoints of the routes, their metadata, and the health check. Fastify's hooks lead every request
- * through the pipeline: onRequest first of all, then CORS, then admission, then the route. What Fastify does not see
- * (malformed paths, broken requests, CONNECT) enters the pipeline here too.
+ * The HTTP server: the MCP endpoints of the routes, their metadata, and the health check. Fastify's onRequest hooks take
+ * every request through the pipeline: it begins, CORS is applied, it is admitted, then the route handles it. Malformed
+ * paths, broken requests and CONNECT, for which Fastify runs no hooks, enter the pipeline here too.
  */
 export class HttpServer {
   readonly fastify: FastifyInstance;
@@ -74,9 +74,9 @@ export class HttpServer {
     });
     this.fastify.server
       .on('connect', (req, socket) => refusals.onConnect(req, socket as typeof req.socket))
-      // The guard refuses the expectation; without this, node would, past the pipeline.
+      // Without a listener, node would refuse the expectation before the pipeline sees the request; the guard does.
       .on('checkExpectation', (req, res) => this.fastify.routing(req, res));
-    // Endpoints read bodies themselves, and nowhere else is there one to read.
+    // Endpoints read bodies themselves, and all other paths ignore them.
     this.fastify.removeAllContentTypeParsers();
     this.fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
     this.#hooks();
