@@ -32,19 +32,28 @@ export async function install(folder, packages) {
   if (code !== 0) throw new Error(`npm install ${packages.join(' ')} failed:\n${text}`);
 }
 
-const DOCKERFILE = new URL('../../docker/Dockerfile', import.meta.url);
+/** Path of a Node from npm, by version or major version. */
+async function fetchedNode(version) {
+  const folder = cacheFolder(`node-${version}`);
+  const binary = join(folder, 'node_modules/node/bin/node');
+  if (!existsSync(binary)) await install(folder, [`node@${version}`]);
+  return binary;
+}
+
+const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 /** The major version of Node that the image runs. */
 export function imageNodeMajor() {
-  return Number(/^FROM node:(\d+)/m.exec(readFileSync(DOCKERFILE, 'utf8'))[1]);
+  return Number(/^FROM node:(\d+)/m.exec(read('docker/Dockerfile'))[1]);
 }
 
 /** Path of the Node that the image runs: this one, or one from npm. */
 export async function imageNode() {
   const major = imageNodeMajor();
-  if (Number(process.versions.node.split('.')[0]) === major) return process.execPath;
-  const folder = cacheFolder(`node-${major}`);
-  const binary = join(folder, 'node_modules/node/bin/node');
-  if (!existsSync(binary)) await install(folder, [`node@${major}`]);
-  return binary;
+  return Number(process.versions.node.split('.')[0]) === major ? process.execPath : fetchedNode(major);
+}
+
+/** Path of the oldest Node that package.json allows, from npm. */
+export function oldestNode() {
+  return fetchedNode(/^>=(\S+)$/.exec(JSON.parse(read('package.json')).engines.node)[1]);
 }
