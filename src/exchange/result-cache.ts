@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { abortable } from './abortable.js';
 import { type CacheKey, cacheKey, KEPT_UNTIL } from './cache-key.js';
 import { type Change, covers, RESOURCE_UPDATED } from './changes.js';
+import { deferred } from './deferred.js';
 import type { Exchange } from './exchange.js';
 import { Kept } from './kept.js';
 import type { Outcome, ResultOutcome } from './outcome.js';
@@ -56,15 +57,19 @@ class Flight implements Subject {
   readonly uri: string | undefined;
   /** Something changed since it was sent. */
   outdated = false;
-  readonly landed: Promise<Landing>;
-  land!: (landing: Landing) => void;
+  readonly #landing = deferred<Landing>();
 
   constructor({ method, name }: Exchange['request']) {
     this.method = method;
     this.uri = name;
-    this.landed = new Promise((resolve) => {
-      this.land = resolve;
-    });
+  }
+
+  get landed(): Promise<Landing> {
+    return this.#landing.promise;
+  }
+
+  land(landing: Landing): void {
+    this.#landing.resolve(landing);
   }
 }
 

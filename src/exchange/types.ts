@@ -119,18 +119,20 @@ export interface SealedBackendSession {
  */
 export interface ClientSession {
   readonly channel: Channel;
-  binding: SessionBinding | undefined;
+  readonly binding: SessionBinding | undefined;
   /** The backend's session from the sealed token, for the outbound side that serves the session first. */
   readonly backendSession: SealedBackendSession | undefined;
   /** Whether the client holds a stream open for messages outside any request. */
   readonly listening: boolean;
+  /** Replaces the binding; the one before is to be ended by the caller. */
+  bind(binding: SessionBinding | undefined): void;
 }
 
 /** What an outbound side keeps for one client session. */
 export interface SessionBinding {
   readonly backendSession: SealedBackendSession | undefined;
-  /** The client opened or closed its stream for messages outside any request. */
-  listen(open: boolean): void;
+  /** The client opened or closed its stream for messages outside any request; see {@link ClientSession.listening}. */
+  onListening(): void;
   /** Passes on a notification of the client. */
   notify(method: string, bytes: Buffer): void;
   /** Ends the backend's side of it; never throws. */

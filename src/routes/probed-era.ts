@@ -104,7 +104,7 @@ export class ProbedEra implements EraChoice {
       this.#legacyLeg = sessions ? 'sessions' : 'cannot-ask';
       if (sessions) return this.#legacy;
       await session?.binding?.end();
-      if (session !== undefined) session.binding = undefined;
+      session?.bind(undefined);
     } catch (error) {
       if (error instanceof WrongEra) this.#legacyLeg = 'none';
       else if (!isFailure(error)) throw error;

@@ -17,7 +17,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
   readonly #target: HttpTarget;
   readonly #request: Dispatcher.DispatchOptions;
   readonly sink: ResponseSink;
-  #connection!: Connection;
+  #connection: Connection;
   /** Undefined until the request is written to a connection. */
   #controller: Dispatcher.DispatchController | undefined;
   #reader: BodyReader | undefined;
@@ -42,6 +42,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     sink: ResponseSink,
   ) {
     this.#target = target;
+    this.#connection = target.connections.acquire();
     // undici documents iterables of buffers as bodies and does not write to the headers; its types say neither.
     this.#request = {
       path: target.path,
@@ -56,9 +57,9 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     return this.#target.options.resultBytes;
   }
 
+  /** To be called once, right after the construction, which takes a connection. */
   start(): void {
-    const connection = this.#target.connections.acquire();
-    this.#connection = connection;
+    const connection = this.#connection;
     this.#controller = undefined;
     try {
       connection.client.dispatch(this.#request, this);
@@ -145,7 +146,9 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
     }
     this.#request.path = this.#nextPath;
     this.#nextPath = undefined;
-    if (!this.#ended) this.start();
+    if (this.#ended) return;
+    this.#connection = connections.acquire();
+    this.start();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

@@ -1,3 +1,4 @@
+import { deferred } from '../exchange/deferred.js';
 import type { Ticker, Ticking } from '../exchange/ticker.js';
 import { NOWHERE } from '../exchange/unordered-set.js';
 import {
@@ -77,11 +78,10 @@ const IGNORE = (): void => {};
 /** One JSON-RPC request over a transport, and the messages on its response stream. */
 export class RpcCall implements ResponseSink, Ticking {
   place = NOWHERE;
-  readonly reply: Promise<RpcReply>;
+  readonly #reply = deferred<RpcReply>();
   readonly #id: string;
   readonly #ticker: Ticker;
   readonly #listener: RpcListener;
-  #settle!: (reply: RpcReply) => void;
   #settled = false;
   #transport: Transport | undefined;
   #upstreamRequest: UpstreamRequest | undefined;
@@ -101,9 +101,10 @@ export class RpcCall implements ResponseSink, Ticking {
     this.#id = id;
     this.#ticker = ticker;
     this.#listener = listener;
-    this.reply = new Promise((resolve) => {
-      this.#settle = resolve;
-    });
+  }
+
+  get reply(): Promise<RpcReply> {
+    return this.#reply.promise;
   }
 
   /** Sends the request, and repeats it once over a new connection if the first was dead. */
@@ -121,10 +122,6 @@ export class RpcCall implements ResponseSink, Ticking {
     this.#transport = transport;
     this.#upstreamRequest = transport.send('GET', headers, undefined, this);
     return this;
-  }
-
-  get settled(): boolean {
-    return this.#settled;
   }
 
   /** Aborts the request; the reply becomes `failed` with `aborted`. */
@@ -246,7 +243,7 @@ export class RpcCall implements ResponseSink, Ticking {
     if (this.#settled) return;
     this.#settled = true;
     this.#listener.onReply?.(reply);
-    this.#settle(reply);
+    this.#reply.resolve(reply);
   }
 }
 

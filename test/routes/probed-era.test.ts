@@ -44,7 +44,7 @@ function setUp(findings: Finding[], options: Partial<ProbedEraOptions> = {}, leg
       if (leg === 'broken') throw badGateway('broken');
       if (leg === 'challenge') throw new ExchangeError(ownError({ code: 0, message: 'no', status: 401 }));
       const backendSession = leg === 'sessions' ? { id: 's', revision: 'r', cookies: undefined } : undefined;
-      if (session) session.binding = { backendSession, listen() {}, notify() {}, end: async () => {} };
+      if (session) session.bind({ backendSession, onListening() {}, notify() {}, end: async () => {} });
     },
     describe: async () => ({ era: 'legacy', sessions: leg === 'sessions' }),
   } as unknown as Outbound;
@@ -66,7 +66,7 @@ function setUp(findings: Finding[], options: Partial<ProbedEraOptions> = {}, leg
     ({
       era,
       forwarded: authorization === undefined ? {} : { authorization },
-      session: era === 'legacy' ? { binding: undefined } : undefined,
+      session: era === 'legacy' ? { binding: undefined, bind() {} } : undefined,
     }) as unknown as Caller;
   return {
     backend,

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
+import { deferred } from '../../exchange/deferred.js';
 import type { Rope } from '../../jsonrpc/index.js';
 import { childEnvironment } from './environment.js';
 import { LineReader, type OversizedLine } from './line-reader.js';
@@ -59,20 +60,12 @@ export class Child {
   /** Why it exited. */
   #exitReason: string | undefined;
   #groupEnded: Promise<void> | undefined;
-  readonly #exited: Promise<void>;
-  #onExited!: () => void;
-  readonly #finished: Promise<void>;
-  #onFinished!: () => void;
+  readonly #exited = deferred<void>();
+  readonly #finished = deferred<void>();
 
   constructor({ command, lineBytes, timings }: ChildOptions, handlers: ChildHandlers) {
     this.#handlers = handlers;
     this.#timings = timings;
-    this.#exited = new Promise((resolve) => {
-      this.#onExited = resolve;
-    });
-    this.#finished = new Promise((resolve) => {
-      this.#onFinished = resolve;
-    });
     this.#child = this.#start(command, lineBytes);
   }
 
@@ -142,7 +135,7 @@ export class Child {
     this.#readErrors(stderr);
     child.once('exit', (code, signal) => {
       this.#exitReason = signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`;
-      this.#onExited();
+      this.#exited.resolve();
       this.#finishAfterLastOutput();
       void this.#endGroup(pid);
     });
@@ -173,7 +166,7 @@ export class Child {
   }
 
   #failStart(error: NodeJS.ErrnoException, cwd: string | undefined): void {
-    this.#onExited();
+    this.#exited.resolve();
     // The system reports ENOENT for a missing folder and a missing program alike.
     const why =
       cwd === undefined || existsSync(cwd) ? (error.code ?? error.message) : 'its folder is not there';
@@ -205,7 +198,7 @@ export class Child {
     if (this.#gone) return;
     this.#gone = true;
     this.#stdin?.drop();
-    this.#onFinished();
+    this.#finished.resolve();
     this.#handlers.onGone(end);
   }
 
@@ -215,12 +208,12 @@ export class Child {
     const { inputEndMs, terminateMs, killMs, lastOutputMs } = this.#timings;
     this.resume();
     this.#stdin?.close();
-    if (!(await within(inputEndMs, this.#exited))) {
+    if (!(await within(inputEndMs, this.#exited.promise))) {
       signalGroup(pid, 'SIGTERM');
-      if (!(await within(terminateMs, this.#exited))) signalGroup(pid, 'SIGKILL');
-      await within(killMs, this.#exited);
+      if (!(await within(terminateMs, this.#exited.promise))) signalGroup(pid, 'SIGKILL');
+      await within(killMs, this.#exited.promise);
     }
-    await Promise.all([this.#endGroup(pid), within(lastOutputMs, this.#finished)]);
+    await Promise.all([this.#endGroup(pid), within(lastOutputMs, this.#finished.promise)]);
     this.#finishExited();
   }
 

@@ -39,8 +39,7 @@ export class LegacyBackend {
   readonly handshakeMs: number;
   /** Tells the responses that mean a lost session. */
   readonly losses: LossTable;
-  /** The backend, or a proxy before it, sends nothing of a GET stream until something happens on it. */
-  delaysGetStream = false;
+  #delaysGetStream = false;
   readonly #newestAllowed: Revision;
   /** Whether the backend has a GET stream. */
   #getStream: { readonly there: boolean; readonly until: number } | undefined;
@@ -68,9 +67,27 @@ export class LegacyBackend {
     return this.#getStream !== undefined && performance.now() < this.#getStream.until;
   }
 
-  /** The backend has a GET stream, or has none. */
-  noteGetStream(there: boolean): void {
-    this.#getStream = { there, until: performance.now() + BELIEVED_MS };
+  /** The backend has a GET stream. */
+  noteGetStream(): void {
+    this.#getStream = { there: true, until: performance.now() + BELIEVED_MS };
+  }
+
+  /** The backend has no GET stream. */
+  noteNoGetStream(): void {
+    this.#getStream = { there: false, until: performance.now() + BELIEVED_MS };
+  }
+
+  /** The backend, or a proxy before it, sends nothing of a GET stream until something happens on it. */
+  get delaysGetStream(): boolean {
+    return this.#delaysGetStream;
+  }
+
+  noteGetStreamDelay(): void {
+    this.#delaysGetStream = true;
+  }
+
+  noteNoGetStreamDelay(): void {
+    this.#delaysGetStream = false;
   }
 
   /** Newest revision to offer: the backend may refuse newer ones instead of negotiating. */

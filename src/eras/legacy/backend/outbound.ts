@@ -7,7 +7,7 @@ import type { Subscriber, Subscription } from '../../../exchange/hub.js';
 import type { Outbound, ServerDescription } from '../../../exchange/outbound.js';
 import type { Outcome } from '../../../exchange/outcome.js';
 import { mayBeAsked } from '../../../exchange/server-requests.js';
-import type { Caller, ClientSession, SealedBackendSession } from '../../../exchange/types.js';
+import type { Caller, ClientSession, EraName, SealedBackendSession } from '../../../exchange/types.js';
 import { isLogLevel } from '../../../exchange/types.js';
 import { type NotificationFrame, stringMember } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
@@ -74,12 +74,12 @@ export class LegacyOutbound implements Outbound {
       const session = await waitFor(binding.session(), signal);
       if (!this.#backend.knowsGetStream && promisesAny(session))
         await waitFor(binding.tryGetStream(), signal);
-      return describe(session, true);
+      return describe(session, 'legacy');
     }
     const lease = await this.#pooled.lease(caller, undefined, signal);
     try {
       await waitFor(lease.session.getStreamSettled(), signal);
-      return describe(lease.session, false);
+      return describe(lease.session, 'modern');
     } finally {
       lease.release();
     }
@@ -253,7 +253,7 @@ export class LegacyOutbound implements Outbound {
 
   #attach(client: ClientSession, binding: LegacySessionBinding): void {
     void client.binding?.end();
-    client.binding = binding;
+    client.bind(binding);
   }
 
   async #open(params: HandshakeParams): Promise<BackendSession> {
@@ -296,13 +296,13 @@ function promisesAny({ info }: BackendSession): boolean {
   return lists.size > 0 || subscribe;
 }
 
-function describe(session: BackendSession, sameEra: boolean): ServerDescription {
+function describe(session: BackendSession, callerEra: EraName): ServerDescription {
   const { info, unreadable, backend } = session;
   const heard =
     unreadable || backend.hasNoGetStream ? withoutChangeNotifications(info.capabilities) : info.capabilities;
   return {
     era: 'legacy',
-    capabilities: sameEra ? heard : neutralServerCapabilities(heard),
+    capabilities: callerEra === 'legacy' ? heard : neutralServerCapabilities(heard),
     serverInfo: info.serverInfo,
     instructions: info.instructions,
     ttlMs: 0,

@@ -37,6 +37,11 @@ export interface PooledSessionsOptions extends PoolOptions {
   readonly onFault: (error: unknown) => void;
 }
 
+interface OpenOptions {
+  /** Opens the standalone GET stream as well. */
+  readonly hears: boolean;
+}
+
 /** As whom a session is opened. */
 interface Identity {
   readonly key: string;
@@ -97,20 +102,21 @@ export class PooledSessions {
     const { key, asks, open } = this.#sessionOf(caller);
     if (isolation === 'call') {
       const hears = asks || method === undefined;
-      return this.#pool.acquireOnce(caller.forwarded, () => open(hears), signal);
+      return this.#pool.acquireOnce(caller.forwarded, () => open({ hears }), signal);
     }
     return asks && method !== undefined && !NEVER_ASKING.has(method)
       ? this.#pool
-          .acquireExclusive(key, caller.forwarded, () => open(true), signal)
+          .acquireExclusive(key, caller.forwarded, () => open({ hears: true }), signal)
           .then((lease) => this.#watchToo(lease, key, caller, signal))
-      : this.#pool.acquireShared(key, caller.forwarded, () => open(true), signal);
+      : this.#pool.acquireShared(key, caller.forwarded, () => open({ hears: true }), signal);
   }
 
   /** @throws ExchangeError when the backend cannot be asked */
   subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
     const { key, open } = this.#sessionOf(caller);
     const { setUp } = this.#options;
-    const lease = (): Promise<Lease> => this.#pool.acquireShared(key, caller.forwarded, () => open(true));
+    const lease = (): Promise<Lease> =>
+      this.#pool.acquireShared(key, caller.forwarded, () => open({ hears: true }));
     const hub = this.#hubs.get(
       key,
       caller,
@@ -165,19 +171,19 @@ export class PooledSessions {
   #sessionOf(caller: Caller): {
     key: string;
     asks: boolean;
-    open: (hears: boolean) => Promise<BackendSession>;
+    open: (options: OpenOptions) => Promise<BackendSession>;
   } {
     const { open: openSession } = this.#options;
     const { key, capabilities, clientInfo, asks } = this.#identityOf(caller);
     const { forwarded } = caller;
-    const open = async (hears: boolean): Promise<BackendSession> => {
+    const open = async ({ hears }: OpenOptions): Promise<BackendSession> => {
       const session = await openSession({
         revision: NEWEST_LEGACY,
         capabilities,
         clientInfo,
         forwarded,
       });
-      if (hears) session.openGetStream(this.#listener(session, caller, asks), forwarded);
+      if (hears) session.openGetStream(this.#listener(session, caller, { asks }), forwarded);
       return session;
     };
     return { key, asks, open };
@@ -205,7 +211,7 @@ export class PooledSessions {
     return declared;
   }
 
-  #listener(session: BackendSession, caller: Caller, asks: boolean): PooledListener {
+  #listener(session: BackendSession, caller: Caller, { asks }: { asks: boolean }): PooledListener {
     const { roots, onChange } = this.#options;
     const key = keyOf(caller);
     const lastKnown = asks && roots.policy !== 'off' ? () => roots.lastKnown(key) : undefined;

@@ -138,8 +138,8 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
     }
   }
 
-  listen(open: boolean): void {
-    if (!open) {
+  onListening(): void {
+    if (!this.#client.listening) {
       if (this.#expecting === 0) this.#session?.closeGetStream();
     } else if (this.#session !== undefined) this.#session.openGetStream(this, this.forwarded);
     else if (this.#hadSession) this.#reopen();
@@ -152,7 +152,7 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
     await session?.getStreamSettled();
     over();
     // Whatever kept it from answering will not last.
-    if (session?.backend.knowsGetStream === false) session.backend.noteGetStream(true);
+    if (session?.backend.knowsGetStream === false) session.backend.noteGetStream();
   }
 
   /**
@@ -166,7 +166,7 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
     this.#session?.openGetStream(this, this.forwarded);
     return () => {
       if (--this.#expecting > 0 || this.#client.listening) return;
-      this.#lingering = setTimeout(() => this.listen(this.#client.listening), LINGER_MS).unref();
+      this.#lingering = setTimeout(() => this.onListening(), LINGER_MS).unref();
     };
   }
 

@@ -72,6 +72,13 @@ const AWAY_MS = 10_000;
 const MAX_RESPONSES = 64;
 const MAX_WAITING_RESPONSES = 1_024;
 
+export interface PostOptions {
+  /** The message may reach the backend twice. */
+  readonly repeatable?: boolean;
+  /** Longest time for the backend to take the message, in milliseconds. */
+  readonly limitMs?: number;
+}
+
 /** Of a session that another process opened. */
 export interface RestoredState {
   readonly firstRequestId?: number;
@@ -212,7 +219,7 @@ export class BackendSession {
     forwarded: ForwardedHeaders,
     limitMs = AWAY_MS,
   ): Promise<RpcReply> {
-    return this.post(notificationRope(method, params), forwarded, isSafe(method), limitMs);
+    return this.post(notificationRope(method, params), forwarded, { repeatable: isSafe(method), limitMs });
   }
 
   /**
@@ -261,9 +268,12 @@ export class BackendSession {
 
   /**
    * Sends a message that has no response of its own.
-   * @param safe whether it may reach the backend twice
    */
-  async post(body: Rope, forwarded: ForwardedHeaders, safe = false, limitMs = AWAY_MS): Promise<RpcReply> {
+  async post(
+    body: Rope,
+    forwarded: ForwardedHeaders,
+    { repeatable = false, limitMs = AWAY_MS }: PostOptions = {},
+  ): Promise<RpcReply> {
     const { transport, ticker } = this.backend;
     const rpc = new RpcCall(NO_ID, ticker, SILENT);
     const timer = setTimeout(
@@ -271,8 +281,7 @@ export class BackendSession {
       limitMs,
     ).unref();
     try {
-      const reply = await rpc.post({ transport, headers: this.headers(forwarded), body, repeatable: safe })
-        .reply;
+      const reply = await rpc.post({ transport, headers: this.headers(forwarded), body, repeatable }).reply;
       if (reply.kind !== 'failed') this.keepCookies(reply.headers);
       return reply;
     } finally {

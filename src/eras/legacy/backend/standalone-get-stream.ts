@@ -83,7 +83,7 @@ export class StandaloneGetStream implements ResponseSink {
         resolve();
       };
       const late = (): void => {
-        backend.delaysGetStream = true;
+        backend.noteGetStreamDelay();
         settle();
       };
       const timer = setTimeout(late, backend.delaysGetStream ? 0 : FIRST_ANSWER_MS);
@@ -139,13 +139,13 @@ export class StandaloneGetStream implements ResponseSink {
     const isStream = isEventStream(headers['content-type']);
     // Some servers have a page for whoever comes with a GET.
     this.#status = status === 200 && !isStream ? NO_STREAM : status;
-    if (performance.now() - this.#askedAt < FIRST_ANSWER_MS) this.#session.backend.delaysGetStream = false;
+    if (performance.now() - this.#askedAt < FIRST_ANSWER_MS) this.#session.backend.noteNoGetStreamDelay();
     if (this.#status === 200) this.#begin();
   }
 
   #begin(): void {
     const { backend, watchers } = this.#session;
-    backend.noteGetStream(true);
+    backend.noteGetStream();
     this.#wasOpen = true;
     this.#backoff.noteUp();
     this.#watch = { live: true };
@@ -206,7 +206,7 @@ export class StandaloneGetStream implements ResponseSink {
   #giveUp(reason: 'none' | 'refused'): void {
     if (this.#closed) return;
     this.#givenUp = reason;
-    if (reason === 'none') this.#session.backend.noteGetStream(false);
+    if (reason === 'none') this.#session.backend.noteNoGetStream();
     for (const watcher of this.#session.watchers) watcher.onUnreadable();
     this.#opened();
   }

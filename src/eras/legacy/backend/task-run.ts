@@ -122,7 +122,8 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     if (this.#over) return;
     if (!this.#session.lost && !isFinal(this.#state.status)) {
       const body = requestRope(this.#session.takeId(), 'tasks/cancel', this.#params());
-      await this.#session.post(body, this.forwarded, true, END_MS).catch(this.#session.backend.onFault);
+      const limits = { repeatable: true, limitMs: END_MS };
+      await this.#session.post(body, this.forwarded, limits).catch(this.#session.backend.onFault);
     }
     this.#finish(undefined);
   }

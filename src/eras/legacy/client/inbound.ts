@@ -388,7 +388,7 @@ const OWN_METHODS: ReadonlyMap<string, OwnMethod> = nameMap({
     const level = params === undefined ? undefined : stringOf(bytes, getMember(bytes, params, 'level'));
     if (!isLogLevel(level))
       return errorRope(id, CODE.invalidParams, 'Invalid params: level is not a log level');
-    session.logLevel = level;
+    session.setLogLevel(level);
     return undefined;
   },
 });

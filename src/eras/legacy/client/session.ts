@@ -61,11 +61,10 @@ const MAX_RENEWALS = 8;
 /** A legacy client's session while this process knows of it: what its token says, and what happens on it now. */
 export class LegacyClientSession implements ClientSession, Recorder {
   readonly facts: SessionClaims;
-  /** The sealed id that the client sends; empty until the handshake is done. */
-  token = '';
-  binding: SessionBinding | undefined;
-  logLevel: LogLevel | undefined;
-  lastUsedAt = performance.now();
+  #token = '';
+  #binding: SessionBinding | undefined;
+  #logLevel: LogLevel | undefined;
+  #lastUsedAt = performance.now();
   readonly #options: ClientSessionOptions;
   /** Whose the session is now. */
   #principal: Principal;
@@ -85,8 +84,41 @@ export class LegacyClientSession implements ClientSession, Recorder {
     this.#options = options;
   }
 
+  /** The sealed id that the client sends; empty until the handshake is done. */
+  get token(): string {
+    return this.#token;
+  }
+
+  /** The handshake is done, and the client knows the session by this id. */
+  named(token: string): void {
+    this.#token = token;
+  }
+
   get backendSession(): SealedBackendSession | undefined {
     return this.facts.backendSession;
+  }
+
+  get binding(): SessionBinding | undefined {
+    return this.#binding;
+  }
+
+  bind(binding: SessionBinding | undefined): void {
+    this.#binding = binding;
+  }
+
+  /** On the monotonic clock. */
+  get lastUsedAt(): number {
+    return this.#lastUsedAt;
+  }
+
+  /** The session is in use now. */
+  touch(): void {
+    this.#lastUsedAt = performance.now();
+  }
+
+  /** The client asks for log messages of this level and above. */
+  setLogLevel(level: LogLevel): void {
+    this.#logLevel = level;
   }
 
   get listening(): boolean {
@@ -157,7 +189,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
       clientInfo: facts.clientInfo,
       capabilities: facts.capabilities,
       neutralCapabilities: facts.neutralCapabilities,
-      logLevel: this.logLevel,
+      logLevel: this.#logLevel,
       forwarded,
       session: this,
     };
@@ -174,7 +206,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
   finish(id: RequestId): void {
     this.#inFlight?.delete(id);
     if (this.#inFlight?.size === 0) this.#inFlight = undefined;
-    this.lastUsedAt = performance.now();
+    this.touch();
   }
 
   inFlight(id: RequestId): Exchange | undefined {
@@ -233,12 +265,12 @@ export class LegacyClientSession implements ClientSession, Recorder {
     if (this.resumable) stream.makeResumable(this, this.holdMs);
     stream.openStream();
     older?.endEmpty(200);
-    this.binding?.listen(true);
+    this.#binding?.onListening();
     stream.onAbort(() => {
       if (this.#stream !== stream) return;
       this.#stream = undefined;
-      this.lastUsedAt = performance.now();
-      this.binding?.listen(false);
+      this.touch();
+      this.#binding?.onListening();
     });
   }
 

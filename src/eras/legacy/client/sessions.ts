@@ -80,13 +80,13 @@ export class ClientSessions {
     const backend = session.binding?.backendSession;
     const clientInfo = upTo(MAX_INFO_BYTES, facts.clientInfo);
     const capabilities = upTo(MAX_CAPABILITIES_BYTES, facts.capabilities.text) ?? '{}';
-    session.token = this.#seal(facts, clientInfo, capabilities, backend);
+    let token = this.#seal(facts, clientInfo, capabilities, backend);
     // Another process can do without knowing who the client is rather than without the session.
-    if (session.token.length > LONGEST_ID) session.token = this.#seal(facts, null, '{}', backend);
-    if (session.token.length > LONGEST_ID)
-      session.token = this.#seal(facts, clientInfo, capabilities, undefined);
+    if (token.length > LONGEST_ID) token = this.#seal(facts, null, '{}', backend);
+    if (token.length > LONGEST_ID) token = this.#seal(facts, clientInfo, capabilities, undefined);
+    session.named(token);
     this.#keep(session);
-    return session.token;
+    return token;
   }
 
   #seal(
@@ -180,12 +180,12 @@ export class ClientSessions {
     const facts = this.#ended.has(token) ? undefined : this.#open(token);
     if (facts === undefined) return undefined;
     const session = this.create(facts);
-    session.token = token;
+    session.named(token);
     return session;
   }
 
   #touch(session: LegacyClientSession): void {
-    session.lastUsedAt = performance.now();
+    session.touch();
     const own = this.#byPrincipal.get(session.facts.principal);
     if (own === undefined || own.size === 1) return;
     own.delete(session);

@@ -7,6 +7,7 @@ import {
   NO_CHANGES,
   subjectOf,
 } from '../../../exchange/changes.js';
+import { deferred } from '../../../exchange/deferred.js';
 import { badGateway } from '../../../exchange/errors.js';
 import type { ChangeSource, ChangeSourceListener } from '../../../exchange/hub.js';
 import { getMember, type NotificationFrame, Rope } from '../../../jsonrpc/index.js';
@@ -101,13 +102,11 @@ interface ListenStreamEvents {
 
 /** One `subscriptions/listen` stream of a backend. */
 class ListenStream implements RpcListener {
-  /** The filter that the backend acknowledged; rejected if it refuses, or does not acknowledge in time. */
-  readonly acknowledged: Promise<ChangeFilter>;
   /** No further change comes on it. */
   ended = false;
   readonly #rpc: RpcCall;
   readonly #events: ListenStreamEvents;
-  #acknowledge!: (filter: ChangeFilter) => void;
+  readonly #acknowledged = deferred<ChangeFilter>();
 
   constructor(
     filter: ChangeFilter,
@@ -116,24 +115,24 @@ class ListenStream implements RpcListener {
   ) {
     this.#events = events;
     this.#rpc = open(new Rope().push(filterText(filter)), this);
-    this.acknowledged = new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        reject(badGateway('the backend did not acknowledge the subscription in time', 504));
-        this.close();
-      }, ackMs);
-      this.#acknowledge = (honoured) => {
-        clearTimeout(timer);
-        resolve(honoured);
-      };
-      void this.#rpc.reply.then((reply) => {
-        clearTimeout(timer);
-        const closed = this.ended;
-        this.ended = true;
-        reject(isRefusal(reply) ? failure(reply) : badGateway('the backend ended the subscription'));
-        if (!closed) events.onEnd();
-      });
+    const { promise, reject } = this.#acknowledged;
+    const timer = setTimeout(() => {
+      reject(badGateway('the backend did not acknowledge the subscription in time', 504));
+      this.close();
+    }, ackMs);
+    // A failure shows to the one that waits for the acknowledgement, if any.
+    promise.catch(() => {}).finally(() => clearTimeout(timer));
+    void this.#rpc.reply.then((reply) => {
+      const closed = this.ended;
+      this.ended = true;
+      reject(isRefusal(reply) ? failure(reply) : badGateway('the backend ended the subscription'));
+      if (!closed) events.onEnd();
     });
-    this.acknowledged.catch(() => {});
+  }
+
+  /** The filter that the backend acknowledged; rejected if it refuses, or does not acknowledge in time. */
+  get acknowledged(): Promise<ChangeFilter> {
+    return this.#acknowledged.promise;
   }
 
   close(): void {
@@ -148,7 +147,7 @@ class ListenStream implements RpcListener {
         bytes,
         params === undefined ? undefined : getMember(bytes, params, 'notifications'),
       );
-      this.#acknowledge(typeof filter === 'string' ? NO_CHANGES : filter);
+      this.#acknowledged.resolve(typeof filter === 'string' ? NO_CHANGES : filter);
     } else if (isChange(method)) this.#events.onChange(changeOf(frame));
   }
 

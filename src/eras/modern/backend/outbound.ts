@@ -127,7 +127,7 @@ export class ModernOutbound implements Outbound {
     void client.binding?.end();
     const join = (who: Caller, subscriber: Subscriber): Subscription => this.#hub(who).join(subscriber);
     const binding = new ModernSessionBinding(client, caller, join, this.#options.onFault);
-    client.binding = binding;
+    client.bind(binding);
     return binding;
   }
 }

@@ -1,3 +1,5 @@
+import { deferred } from '../../../exchange/deferred.js';
+
 export interface OverlapOptions {
   /** How long the older stream is still read after the newer one is open, in milliseconds. */
   readonly overlapMs: number;
@@ -21,21 +23,21 @@ interface Unmatched {
  * and a change that comes on both is passed on once.
  */
 export class Overlap {
-  /** Resolves when the older stream is closed. */
-  readonly done: Promise<void>;
+  readonly #done = deferred<void>();
   readonly #closeOlder: () => void;
   readonly #options: OverlapOptions;
   readonly #unmatched = new Map<string, Unmatched>();
-  #resolve!: () => void;
   #timer: NodeJS.Timeout | undefined;
   #over = false;
 
   constructor(closeOlder: () => void, options = DEFAULTS) {
     this.#closeOlder = closeOlder;
     this.#options = options;
-    this.done = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
+  }
+
+  /** Resolves when the older stream is closed. */
+  get done(): Promise<void> {
+    return this.#done.promise;
   }
 
   /** The newer stream is open: closes the older one after the overlap. */
@@ -48,7 +50,7 @@ export class Overlap {
     this.#over = true;
     clearTimeout(this.#timer);
     this.#closeOlder();
-    this.#resolve();
+    this.#done.resolve();
   }
 
   /** Whether a change is new: it has not come on the other stream already. */

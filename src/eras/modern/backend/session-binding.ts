@@ -41,7 +41,7 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
     this.#caller = caller;
     this.#join = join;
     this.#onFault = onFault;
-    if (client.listening) this.listen();
+    if (client.listening) this.onListening();
   }
 
   /**
@@ -54,7 +54,7 @@ export class ModernSessionBinding implements SessionBinding, Subscriber {
     return renewed;
   }
 
-  listen(): void {
+  onListening(): void {
     if (this.#client.listening) this.#sendHeld();
     this.#updateSubscription({ keepTrying: true }).catch(this.#onFault);
   }

@@ -140,9 +140,7 @@ export class InteractiveCall implements Channel, Parkable {
     const isFirst = this.#pending.size === 0;
     this.#pending.add(pending);
     if (!isFirst) return;
-    const parkedCall = this.#parkedCall as ParkedCall<InteractiveCall>;
-    const { expiresAt } = parkedCall;
-    parkedCall.expiresAt = Number.POSITIVE_INFINITY;
+    const restoreTime = this.#store.suspend(this.#parkedCall as ParkedCall<InteractiveCall>);
     const { forwarded } = retry;
     const verifying =
       forwarded.authorization === undefined ? undefined : this.#exchange.tryCredentials(forwarded);
@@ -163,7 +161,10 @@ export class InteractiveCall implements Channel, Parkable {
       .then((refusal) => {
         this.#verifying = false;
         if (refusal === undefined || this.#outcome !== undefined) this.#continue(pending, retry);
-        else this.#rejectRetry(parkedCall, expiresAt, refusal);
+        else {
+          restoreTime();
+          this.#rejectRetry(refusal);
+        }
       });
   }
 
@@ -208,8 +209,7 @@ export class InteractiveCall implements Channel, Parkable {
   }
 
   /** The backend refuses the credentials of a retry: the call stays parked for a retry with valid ones. */
-  #rejectRetry(parkedCall: ParkedCall<InteractiveCall>, expiresAt: number, refusal: ErrorOutcome): void {
-    parkedCall.expiresAt = expiresAt;
+  #rejectRetry(refusal: ErrorOutcome): void {
     for (const pending of this.#pending.take()) this.#write(pending, this.#exchange, refusal);
   }
 

@@ -37,8 +37,7 @@ export class KeptTask implements TaskPlace {
   #onServerRequest: (() => void) | undefined;
   /** On the monotonic clock. */
   expiresAt = Number.POSITIVE_INFINITY;
-  /** Whether the client has fetched the end of the task. */
-  delivered = false;
+  #delivered = false;
 
   constructor(options: KeptTaskOptions) {
     this.#options = options;
@@ -56,6 +55,11 @@ export class KeptTask implements TaskPlace {
   get size(): number {
     const outcome = this.#task?.outcome;
     return outcome?.type === 'result' ? outcome.bytes.length : 0;
+  }
+
+  /** Whether the client has fetched the end of the task. */
+  get delivered(): boolean {
+    return this.#delivered;
   }
 
   get over(): boolean {
@@ -107,6 +111,7 @@ export class KeptTask implements TaskPlace {
     this.#setExpiry(task);
     if (task.state.status === 'input_required' && task.outcome === undefined)
       await this.#awaitServerRequests();
+    this.#delivered ||= this.over;
     return this.#describe(task);
   }
 

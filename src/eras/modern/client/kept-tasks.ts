@@ -166,11 +166,7 @@ const EMPTY = Buffer.from('{}');
 
 /** By method of the extension. */
 const METHODS: ReadonlyMap<string, TaskMethod> = nameMap({
-  'tasks/get': async (task, { caller }) => {
-    const outcome = await task.look(caller);
-    task.delivered ||= task.over;
-    return outcome;
-  },
+  'tasks/get': (task, { caller }) => task.look(caller),
   'tasks/update': async (task, { request }) => {
     const { bytes, node } = request.params;
     const responses = node === undefined ? undefined : getMember(bytes, node, 'inputResponses');

@@ -112,6 +112,15 @@ export class ParkedCallStore<Call extends Parkable> implements Ticking {
     );
   }
 
+  /** Stops the time of a call while a retry is verified; the returned function lets it go on as before. */
+  suspend(parkedCall: ParkedCall<Call>): () => void {
+    const { expiresAt } = parkedCall;
+    parkedCall.expiresAt = Number.POSITIVE_INFINITY;
+    return () => {
+      parkedCall.expiresAt = expiresAt;
+    };
+  }
+
   /** Whether the time for answers that began at `openSince` is over. */
   isOver(openSince: number): boolean {
     return performance.now() >= openSince + this.#options.timeoutMs;

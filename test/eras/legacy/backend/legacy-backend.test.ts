@@ -25,7 +25,7 @@ const backend = (newestRevision?: string) =>
 test('that a backend has no stream is believed for some minutes: it may be replaced by one that has', () => {
   const it = backend();
   expect(it.hasNoGetStream).toBe(false);
-  it.noteGetStream(false);
+  it.noteNoGetStream();
   expect(it.hasNoGetStream).toBe(true);
   vi.advanceTimersByTime(9 * MINUTE_MS);
   expect(it.hasNoGetStream).toBe(true);

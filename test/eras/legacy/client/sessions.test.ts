@@ -37,11 +37,11 @@ function begin(sessions: ClientSessions, user: string, name = user, facts = {}):
   });
   const binding: SessionBinding = {
     backendSession: { id: name, revision: '2025-03-26', cookies: 'lb=a' },
-    listen() {},
+    onListening() {},
     notify() {},
     end: async () => void ended.push(name),
   };
-  session.binding = binding;
+  session.bind(binding);
   sessions.add(session);
   return session;
 }
