@@ -5,7 +5,7 @@ import type { ForwardedHeaders } from '../../../exchange/types.js';
 import type { NotificationFrame } from '../../../jsonrpc/index.js';
 import type { BackendSession } from './session.js';
 import type { SessionWatcher } from './session-events.js';
-import type { Lease } from './session-pool.js';
+import type { Lease } from './session-lease.js';
 import type { SetUp } from './session-setup.js';
 
 /**

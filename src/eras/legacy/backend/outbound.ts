@@ -24,7 +24,7 @@ import { outcomeOf, refusedHandshake, saidIn } from './replies.js';
 import { Roots } from './roots.js';
 import { BackendSession } from './session.js';
 import { LegacySessionBinding } from './session-binding.js';
-import type { Lease } from './session-pool.js';
+import type { Lease } from './session-lease.js';
 import { SetUp } from './session-setup.js';
 import { LegacyTasks } from './tasks.js';
 

@@ -21,7 +21,8 @@ import type { HandshakeParams } from './handshake.js';
 import { keyOf, type Roots } from './roots.js';
 import type { BackendSession } from './session.js';
 import type { SessionListener } from './session-events.js';
-import { type Lease, type PoolOptions, SessionPool } from './session-pool.js';
+import type { Lease } from './session-lease.js';
+import { type PoolOptions, SessionPool } from './session-pool.js';
 import type { SetUp } from './session-setup.js';
 
 export interface PooledSessionsOptions extends PoolOptions {
@@ -88,9 +89,9 @@ export class PooledSessions {
   ready(caller: Caller, method: string): Lease | undefined {
     if (this.#options.isolation === 'call') return undefined;
     const { key, asks } = this.#identityOf(caller);
-    if (!asks || NEVER_ASKING.has(method)) return this.#pool.readyShared(key);
+    if (!asks || NEVER_ASKING.has(method)) return this.#pool.tryAcquireShared(key);
     // Where clients listen, the session may have to be subscribed to resources first.
-    return this.#hubs.peek(key) === undefined ? this.#pool.readyExclusive(key) : undefined;
+    return this.#hubs.peek(key) === undefined ? this.#pool.tryAcquireExclusive(key) : undefined;
   }
 
   /**

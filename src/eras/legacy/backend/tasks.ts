@@ -18,7 +18,7 @@ import { createdTask } from '../wire/tasks.js';
 import type { LegacyCall } from './legacy-call.js';
 import type { Roots } from './roots.js';
 import type { BackendSession } from './session.js';
-import type { Lease } from './session-pool.js';
+import type { Lease } from './session-lease.js';
 import { TaskRun } from './task-run.js';
 import { readTaskSupport, type TaskSupport } from './task-support.js';
 

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { BackendSession } from '../../../../src/eras/legacy/backend/session.js';
-import { type Lease, SessionPool } from '../../../../src/eras/legacy/backend/session-pool.js';
+import type { Lease } from '../../../../src/eras/legacy/backend/session-lease.js';
+import { SessionPool } from '../../../../src/eras/legacy/backend/session-pool.js';
 
 /** A session as far as the pool knows one. */
 class FakeSession {
@@ -44,7 +45,7 @@ function setUp(max: number, { byHand = false, idleMs = 60_000 } = {}) {
 }
 const nameOf = (lease: Lease) => (lease.session as unknown as FakeSession).name;
 const endsOf = (lease: Lease) => (lease.session as unknown as FakeSession).ends;
-/** Long enough for everything that does not wait for something else. */
+/** Long enough for everything that waits for nothing else. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
 /** Whether a promise is settled by now. */
 async function isDone(promise: Promise<unknown>): Promise<boolean> {
@@ -73,7 +74,7 @@ describe('a shared session', () => {
     expect((await shared('a')).session).toBe(leases[0]?.session);
   });
 
-  test('is opened by one handshake, which all wait for, and all hear of when it fails', async () => {
+  test('is opened by one handshake, for which all calls wait, and whose failure all get', async () => {
     const { shared, handshakes, pool } = setUp(10, { byHand: true });
     const waiting = [shared('a'), shared('a')];
     await settle();
@@ -103,7 +104,7 @@ describe('a shared session', () => {
 });
 
 describe('an exclusive session', () => {
-  test('has one call at a time, and the next when that one is over', async () => {
+  test('carries one call at a time, and the next one after that', async () => {
     const { exclusive, opened } = setUp(10);
     const first = await exclusive('a');
     const second = await exclusive('a');
@@ -113,7 +114,7 @@ describe('an exclusive session', () => {
     expect(opened).toHaveLength(2);
   });
 
-  test('is taken over by whoever waits for one of the same key, without another handshake', async () => {
+  test('is reused by a pending acquire of the same key, without another handshake', async () => {
     const { exclusive, opened, pool } = setUp(1);
     const first = await exclusive('a');
     const second = exclusive('a');
@@ -125,7 +126,7 @@ describe('an exclusive session', () => {
     expect(pool.size).toBe(1);
   });
 
-  test('that is lost goes to nobody', async () => {
+  test('is not reused once it is lost', async () => {
     const { exclusive, pool } = setUp(1);
     const first = await exclusive('a');
     (first.session as unknown as FakeSession).lost = true;
@@ -150,14 +151,14 @@ describe('a session for one call', () => {
   });
 });
 
-test('a place that is given back twice is given back once', async () => {
+test('a lease that is released twice is released once', async () => {
   const { shared, once, pool } = setUp(2);
   const [a, b] = await Promise.all([shared('a'), shared('a')]);
   a?.release();
   a?.release();
   await once('x');
   const waiting = once('y');
-  // The other holder of the shared session still has it.
+  // The other lease of the shared session is still held.
   expect(await isDone(waiting)).toBe(false);
   b?.release();
   expect(nameOf(await waiting)).toBe('y');
@@ -165,7 +166,7 @@ test('a place that is given back twice is given back once', async () => {
 });
 
 describe('at the limit', () => {
-  test('the session idle for longest makes way', async () => {
+  test('the session that is idle for longest is ended', async () => {
     const { shared, pool } = setUp(2);
     const a = await shared('a');
     a.release();
@@ -183,9 +184,9 @@ describe('at the limit', () => {
     expect(pool.size).toBe(2);
   });
 
-  test('callers wait in the order of their arrival, whatever they wait for', async () => {
+  test('the queue is served in the order of arrival, whatever is acquired', async () => {
     const { shared, exclusive, once, pool } = setUp(1);
-    const holder = await once('x');
+    const inUse = await once('x');
     const order: string[] = [];
     const note = async (name: string, lease: Promise<Lease>) => {
       const got = await lease;
@@ -200,20 +201,20 @@ describe('at the limit', () => {
       note('4', shared('d')),
     ];
     await settle();
-    expect(pool.waiting).toBe(4);
-    holder.release();
+    expect(pool.queued).toBe(4);
+    inUse.release();
     await Promise.all(all);
     expect(order).toEqual(['1', '2', '3', '4']);
-    expect(pool.waiting).toBe(0);
+    expect(pool.queued).toBe(0);
     expect(pool.size).toBe(1);
   });
 
-  test('a newcomer does not overtake the line', async () => {
+  test('a new acquire does not overtake the queue', async () => {
     const { once } = setUp(1);
-    const holder = await once('x');
+    const inUse = await once('x');
     const first = once('a');
     await settle();
-    holder.release();
+    inUse.release();
     const second = once('b');
     const got = await first;
     expect(await isDone(second)).toBe(false);
@@ -221,35 +222,35 @@ describe('at the limit', () => {
     expect(nameOf(await second)).toBe('b');
   });
 
-  test('the callers of one shared session stand in one place of the line', async () => {
+  test('the callers of one shared session are one entry of the queue', async () => {
     const { shared, once, pool } = setUp(1);
-    const holder = await once('x');
+    const inUse = await once('x');
     const a = [shared('a'), shared('a'), shared('a')];
     await settle();
-    expect(pool.waiting).toBe(1);
-    holder.release();
+    expect(pool.queued).toBe(1);
+    inUse.release();
     const leases = await Promise.all(a);
     expect(new Set(leases.map(({ session }) => session)).size).toBe(1);
   });
 
-  test('a caller who leaves is skipped, and opens nothing', async () => {
+  test('a cancelled acquire is skipped, and opens no session', async () => {
     const { shared, once, handshakes, pool } = setUp(1);
-    const holder = await once('x');
+    const inUse = await once('x');
     const leaving = [new AbortController(), new AbortController()];
-    const gone = [shared('a', leaving[0]?.signal), once('b', leaving[1]?.signal)];
+    const cancelled = [shared('a', leaving[0]?.signal), once('b', leaving[1]?.signal)];
     const last = once('c');
     await settle();
-    for (const controller of leaving) controller.abort(new Error('left'));
-    for (const lease of gone) await expect(lease).rejects.toThrow('left');
-    expect(pool.waiting).toBe(1);
-    holder.release();
+    for (const controller of leaving) controller.abort(new Error('cancelled'));
+    for (const lease of cancelled) await expect(lease).rejects.toThrow('cancelled');
+    expect(pool.queued).toBe(1);
+    inUse.release();
     expect(nameOf(await last)).toBe('c');
     expect(handshakes.map(({ name }) => name)).toEqual(['x', 'c']);
   });
 
-  test('a caller who leaves does not take the place of others with it', async () => {
+  test('a cancelled acquire leaves the others of its shared session in the queue', async () => {
     const { shared, once, pool } = setUp(1);
-    const holder = await once('x');
+    const inUse = await once('x');
     const controller = new AbortController();
     const leaving = shared('a', controller.signal);
     leaving.catch(() => {});
@@ -257,19 +258,19 @@ describe('at the limit', () => {
     await settle();
     controller.abort();
     await settle();
-    expect(pool.waiting).toBe(1);
-    holder.release();
+    expect(pool.queued).toBe(1);
+    inUse.release();
     expect(nameOf(await staying)).toBe('a');
   });
 
-  test('a caller who leaves during the handshake leaves the session to the next', async () => {
+  test('an acquire that is cancelled during the handshake leaves the session to the next', async () => {
     const { exclusive, once, handshakes, opened, pool } = setUp(1, { byHand: true });
     const controller = new AbortController();
     const leaving = exclusive('a', controller.signal);
     await settle();
     const next = exclusive('a');
-    controller.abort(new Error('left'));
-    await expect(leaving).rejects.toThrow('left');
+    controller.abort(new Error('cancelled'));
+    await expect(leaving).rejects.toThrow('cancelled');
     handshakes[0]?.succeed();
     expect((await next).session).toBe(opened[0]);
     expect(handshakes).toHaveLength(1);
@@ -278,15 +279,15 @@ describe('at the limit', () => {
     const other = new AbortController();
     const alone = once('b', other.signal);
     await settle();
-    other.abort(new Error('left'));
-    await expect(alone).rejects.toThrow('left');
+    other.abort(new Error('cancelled'));
+    await expect(alone).rejects.toThrow('cancelled');
     handshakes[1]?.succeed();
     await settle();
     expect(opened[1]?.ends).toHaveLength(1);
     expect(pool.size).toBe(0);
   });
 
-  test('a handshake that fails lets the next one in', async () => {
+  test('a failed handshake lets the next entry of the queue open', async () => {
     const { once, handshakes, pool } = setUp(1, { byHand: true });
     const first = once('a');
     const second = once('b');
@@ -299,7 +300,7 @@ describe('at the limit', () => {
     expect(pool.size).toBe(1);
   });
 
-  test('a call that waits for a person lets others in meanwhile', async () => {
+  test('a parked call frees room for others', async () => {
     const { exclusive, pool } = setUp(1);
     const parked = await exclusive('a');
     const next = exclusive('b');
@@ -314,7 +315,7 @@ describe('at the limit', () => {
     expect(pool.size).toBe(1);
   });
 
-  test('no place is lost in a crowd that comes, leaves, fails and finishes at random', async () => {
+  test('the count stays right while acquires succeed, fail and are cancelled at random', async () => {
     const max = 3;
     const { shared, exclusive, once, pool, handshakes, opened } = setUp(max, { byHand: true });
     let seed = 42;
@@ -332,16 +333,16 @@ describe('at the limit', () => {
     const one = async () => {
       const controller = new AbortController();
       const acquire = [shared, exclusive, once][random(3)] as typeof shared;
-      const leave = random(4) === 0 ? setTimeout(() => controller.abort(), random(10)) : undefined;
+      const cancel = random(4) === 0 ? setTimeout(() => controller.abort(), random(10)) : undefined;
       try {
         const lease = await acquire(`k${random(5)}`, controller.signal);
         most = Math.max(most, pool.size);
         await new Promise((resolve) => setTimeout(resolve, random(5)));
         lease.release();
       } catch {
-        // Failed, or left.
+        // Failed, or cancelled.
       } finally {
-        clearTimeout(leave);
+        clearTimeout(cancel);
       }
     };
     await Promise.all(Array.from({ length: 300 }, one));
@@ -349,7 +350,7 @@ describe('at the limit', () => {
     for (const { fail } of handshakes.splice(0)) fail(new Error('no'));
     await settle();
     expect(most).toBeLessThanOrEqual(max);
-    expect(pool.waiting).toBe(0);
+    expect(pool.queued).toBe(0);
     await pool.close();
     expect(pool.size).toBe(0);
     expect(opened.every(({ ends }) => ends.length <= 1)).toBe(true);
@@ -357,7 +358,7 @@ describe('at the limit', () => {
   });
 });
 
-test('sessions that nobody used for the idle time are ended, and no others', async () => {
+test('sessions unused for the idle time are ended, and no others', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   try {
     const { shared, pool } = setUp(10, { idleMs: 10_000 });
@@ -383,21 +384,21 @@ test('sessions that nobody used for the idle time are ended, and no others', asy
   }
 });
 
-test('closing ends all sessions, waits for that, refuses those in line and whoever comes later', async () => {
+test('closing ends all sessions and waits for that, and rejects pending and later acquires', async () => {
   const { shared, once, pool, opened } = setUp(2);
   const lease = await shared('a');
   await once('b');
   const waiting = once('c');
   const refused = expect(waiting).rejects.toThrow('shutting down');
   await settle();
-  let told = false;
+  let ended = false;
   (lease.session as unknown as FakeSession).end = async () => {
     await settle();
-    told = true;
+    ended = true;
   };
   await pool.close();
   await refused;
-  expect(told).toBe(true);
+  expect(ended).toBe(true);
   expect(opened[1]?.ends).toHaveLength(1);
   await expect(shared('d')).rejects.toThrow('shutting down');
 });
