@@ -1,3 +1,4 @@
+import { writeObject } from './edit.js';
 import {
   type ErrorFrame,
   type Frame,
@@ -8,9 +9,10 @@ import {
   type RequestId,
   type ResultFrame,
 } from './frame.js';
-import type { JsonNode } from './json.js';
+import { type JsonNode, scanJson } from './json.js';
 import { keyAt } from './keys.js';
-import { getMember, membersNamed, stringOf } from './lookup.js';
+import { eachElement, getMember, membersNamed, stringOf } from './lookup.js';
+import { Rope } from './rope.js';
 
 /** `strict` reads what JSON-RPC 2.0 and MCP allow; `lenient` also accepts common deviations in responses. */
 export type Strictness = 'strict' | 'lenient';
@@ -66,7 +68,27 @@ export function readFrame(bytes: Buffer, root: JsonNode, strictness: Strictness)
   if (stringOf(bytes, jsonrpc) !== '2.0') throw invalid('Member "jsonrpc" must be "2.0"', id);
   return method === undefined
     ? readResponse(bytes, root, envelope, id, strictness)
-    : readRequest(bytes, root, envelope, method, id);
+    : hasVoidParams(bytes, envelope, strictness)
+      ? withoutParams(bytes, root, strictness)
+      : readRequest(bytes, root, envelope, method, id);
+}
+
+/**
+ * Whether a call has params that mean none: real clients and servers write null for them, and some servers an empty array.
+ */
+function hasVoidParams(bytes: Buffer, { params }: Envelope, strictness: Strictness): boolean {
+  if (params?.kind === 'null') return true;
+  return (
+    strictness === 'lenient' && params?.kind === 'array' && eachElement(bytes, params).next().done === true
+  );
+}
+
+/** The call without its params, in a buffer of its own: JSON-RPC 2.0 allows no null there, and the receiver may refuse it. */
+function withoutParams(bytes: Buffer, root: JsonNode, strictness: Strictness): Frame {
+  const out = new Rope();
+  writeObject(out, bytes, root, new Map([['params', undefined]]));
+  const own = out.toBuffer();
+  return readFrame(own, scanJson(own, 2), strictness);
 }
 
 function readRequest(

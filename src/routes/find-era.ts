@@ -45,8 +45,8 @@ async function answersOnly(
 ): Promise<ProbeResult> {
   await pause(timeoutMs);
   const { method, params } = other.firstRequest(ownInfo);
-  const rpc = new RpcCall('0', ticker, SILENT);
-  const body = requestRope(0, method, new Rope().push(params));
+  const rpc = new RpcCall('1', ticker, SILENT);
+  const body = requestRope(1, method, new Rope().push(params));
   rpc.post({ transport, headers: [], body, repeatable: false });
   const reply = await rpc.reply;
   if (reply.kind !== 'response') return new Promise(() => {});

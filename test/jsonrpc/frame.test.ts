@@ -99,7 +99,6 @@ describe('parseFrame', () => {
     ['{"jsonrpc":2.0,"id":1,"method":"m"}', -32600, '1'],
     ['{"jsonrpc":"2.0","id":1,"method":null}', -32600, '1'],
     ['{"jsonrpc":"2.0","id":1,"method":"m","params":[]}', -32600, '1'],
-    ['{"jsonrpc":"2.0","id":1,"method":"m","params":null}', -32600, '1'],
     ['{"jsonrpc":"2.0","id":1,"method":"m","result":{}}', -32600, '1'],
     ['{"jsonrpc":"2.0","id":1}', -32600, '1'],
     ['{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}', -32600, '1'],
@@ -114,6 +113,15 @@ describe('parseFrame', () => {
     ['{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"result":{}}', -32600, '1'],
   ])('refuses %s', (text, code, id) => {
     expect(refusal(() => frame(text))).toMatchObject({ code, id });
+  });
+
+  it.each([
+    ['{"jsonrpc":"2.0","id":1,"method":"m","params":null}', '{"jsonrpc":"2.0","id":1,"method":"m"}'],
+    ['{"params":null,"jsonrpc":"2.0","method":"m","x":1.0}', '{"jsonrpc":"2.0","method":"m","x":1.0}'],
+  ])('reads %s as a call without params', (text, without) => {
+    const read = frame(text);
+    expect(read).toMatchObject({ method: 'm', params: undefined });
+    expect(read.bytes.toString()).toBe(without);
   });
 
   it('reads an envelope with thousands of unknown members', () => {
@@ -188,6 +196,12 @@ describe('parseLenientFrame', () => {
     '{"jsonrpc":"2.0","id":1,"result":{},"result":{}}',
   ])('refuses %s', (text) => {
     refusal(() => lenient(text));
+  });
+
+  it.each(['null', '[]', '[ ]'])('reads params %s of a server as none', (params) => {
+    const [read] = parseLenientFrames(Buffer.from(`{"jsonrpc":"2.0","method":"m","params":${params}}`));
+    expect(read).toMatchObject({ type: 'notification', method: 'm', params: undefined });
+    expect(read?.bytes.toString()).toBe('{"jsonrpc":"2.0","method":"m"}');
   });
 
   it('reads the messages of an array and skips invalid ones', () => {

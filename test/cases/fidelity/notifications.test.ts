@@ -42,7 +42,7 @@ describe('what a legacy server says on the stream of a call', () => {
     '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b"}}',
     '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}',
-    '{"jsonrpc":"2.0","method":"vendor/news"}',
+    '{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t"}}',
   ];
 
   test('reaches a modern client as far as that asked for it', async () => {

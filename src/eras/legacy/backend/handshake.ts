@@ -11,7 +11,7 @@ import { readInitializeInfo } from '../wire/initialize-info.js';
 import { initializeParams } from '../wire/initialize-request.js';
 import { LEGACY_REVISIONS } from '../wire/revisions.js';
 import type { LegacyBackend } from './legacy-backend.js';
-import { BackendSession } from './session.js';
+import { BackendSession, INITIALIZE_ID } from './session.js';
 
 /** What the gateway says of the client in a handshake. */
 export interface HandshakeParams {
@@ -75,7 +75,7 @@ function initialize(
   const body = initializeParams(revision, capabilities, params.clientInfo);
   const headers = [...POST_HEADERS];
   addForwarded(headers, params.forwarded);
-  const rpc = new RpcCall('0', backend.ticker, SILENT);
+  const rpc = new RpcCall(String(INITIALIZE_ID), backend.ticker, SILENT);
   const timer = setTimeout(
     () => rpc.abort(`no answer to initialize within ${backend.handshakeMs} ms`),
     deadline - performance.now(),
@@ -83,7 +83,7 @@ function initialize(
   rpc.post({
     transport: backend.transport,
     headers,
-    body: requestRope(0, 'initialize', body),
+    body: requestRope(INITIALIZE_ID, 'initialize', body),
     repeatable: isSafe('initialize'),
   });
   return rpc.reply.finally(() => clearTimeout(timer));

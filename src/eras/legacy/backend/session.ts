@@ -26,6 +26,9 @@ import { getHeaders, postHeaders } from './request-headers.js';
 import type { SessionListener, SessionWatcher } from './session-events.js';
 import { StandaloneGetStream, type Watch } from './standalone-get-stream.js';
 
+/** The id of `initialize`. Ids begin at 1, since some servers take 0 for a message without an id. */
+export const INITIALIZE_ID = 1;
+
 /** A request in flight on a backend session. */
 export interface SessionCall {
   /** The id, and the progress token, under which the backend knows it. */
@@ -116,7 +119,7 @@ export class BackendSession {
     backend: LegacyBackend,
     info: InitializeInfo,
     id: string | undefined,
-    { firstRequestId = 1, cookies }: RestoredState = {},
+    { firstRequestId = INITIALIZE_ID + 1, cookies }: RestoredState = {},
   ) {
     this.backend = backend;
     this.info = info;

@@ -2,6 +2,7 @@ import type { ClientResponse } from '../../../downstream/response.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { isLogLevel, type LogLevel, levelReaches, type ServerMessage } from '../../../exchange/types.js';
 import { getMember, type RequestId, Rope, stringOf } from '../../../jsonrpc/index.js';
+import { PROTOCOL_NOTIFICATIONS } from '../wire/names.js';
 
 /** Limit of the requests that wait for one call: a retry and its copies. */
 export const MAX_PENDING = 256;
@@ -65,7 +66,8 @@ export class PendingRequests {
 
 /**
  * Whether a notification belongs on the response of a request: progress if it has a token, log messages from its level on
- * (basic/patterns/progress, server/utilities/logging). A modern backend has selected them itself.
+ * (basic/patterns/progress, server/utilities/logging), and those of extensions and vendors, whose rules are their own. Other
+ * notifications of the protocol have a place elsewhere or none. A modern backend has selected them itself.
  */
 function isWanted(message: ServerMessage, request: PendingRequest, exchange: Exchange): boolean {
   if (exchange.notes.backendEra === 'modern') return true;
@@ -73,7 +75,7 @@ function isWanted(message: ServerMessage, request: PendingRequest, exchange: Exc
     // The notification has the progress token of the exchange; a copy of the request may have another one.
     return request.progressToken !== undefined && request.progressToken === exchange.progressToken;
   }
-  if (message.method !== 'notifications/message') return false;
+  if (message.method !== 'notifications/message') return !PROTOCOL_NOTIFICATIONS.has(message.method);
   const { bytes, params } = message;
   if (request.logLevel === undefined || params === undefined) return false;
   const level = stringOf(bytes, getMember(bytes, params, 'level'));

@@ -41,6 +41,23 @@ export const REMOVED_METHODS: ReadonlySet<string> = new Set([
   'tasks/result',
 ]);
 
+/** Notifications that a revision of the protocol defines (schema of each revision). */
+export const PROTOCOL_NOTIFICATIONS: ReadonlySet<string> = new Set([
+  'notifications/cancelled',
+  'notifications/elicitation/complete',
+  'notifications/initialized',
+  'notifications/message',
+  'notifications/progress',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+  'notifications/roots/list_changed',
+  'notifications/subscriptions/acknowledged',
+  'notifications/tasks',
+  'notifications/tasks/status',
+  'notifications/tools/list_changed',
+]);
+
 /** The member of the params that the `Mcp-Name` header repeats, by method. */
 export const NAMED_BY: ReadonlyMap<string, 'name' | 'uri' | 'taskId'> = nameMap({
   'tools/call': 'name',
