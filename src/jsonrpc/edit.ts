@@ -17,18 +17,19 @@ export type Edits = ReadonlyMap<string, Rope | string | undefined>;
 export function writeObject(out: Rope, bytes: Buffer, node: JsonNode | undefined, edits: Edits): void {
   if (node === undefined) {
     out.push('{');
-    writeNewMembers(out, edits, [], '');
+    writeNewMembers(out, edits, ABSENT, '');
     out.push('}');
     return;
   }
   const touched = membersNamed(bytes, node, edits.keys());
+  const lastOf = lastIndexes(touched);
   const last = node.end - 1;
   let cursor = skipSpace(bytes, node.start + 1, node.end);
   let written = false;
   out.pushSlice(bytes, node.start, cursor);
   for (let i = 0; i < touched.length; i++) {
     const { key, keyStart, value } = touched[i] as JsonMember;
-    const text = indexOfName(touched, key, i + 1) === -1 ? edits.get(key) : undefined;
+    const text = lastOf(key) === i ? edits.get(key) : undefined;
     written ||= keyStart > cursor;
     if (text !== undefined) {
       out.pushSlice(bytes, cursor, value.start).push(text);
@@ -44,11 +45,10 @@ export function writeObject(out: Rope, bytes: Buffer, node: JsonNode | undefined
   }
   written ||= bytes[cursor] !== CLOSE_BRACE;
   out.pushSlice(bytes, cursor, last);
-  writeNewMembers(out, edits, touched, written ? ',' : '');
+  writeNewMembers(out, edits, lastOf, written ? ',' : '');
   out.pushSlice(bytes, last, node.end);
 }
 
-/** @param separator before the first new member */
 /** The text that {@link writeObject} writes. */
 export function editedObject(bytes: Buffer, node: JsonNode | undefined, edits: Edits): Rope {
   const out = new Rope();
@@ -90,17 +90,27 @@ export function sliceOf(bytes: Buffer, { start, end }: JsonNode): Rope {
   return new Rope().pushSlice(bytes, start, end);
 }
 
-function writeNewMembers(out: Rope, edits: Edits, present: readonly JsonMember[], separator: ',' | ''): void {
+/** The position of the last member of a name; -1 if there is none. */
+type LastIndex = (key: string) => number;
+
+const ABSENT: LastIndex = () => -1;
+
+/** Up to this number a search through the members is faster than a map of them. */
+const FEW = 8;
+
+function lastIndexes(members: readonly JsonMember[]): LastIndex {
+  if (members.length <= FEW) return (key) => members.findLastIndex((member) => member.key === key);
+  const indexes = new Map(members.map(({ key }, index) => [key, index]));
+  return (key) => indexes.get(key) ?? -1;
+}
+
+/** @param separator before the first new member */
+function writeNewMembers(out: Rope, edits: Edits, lastOf: LastIndex, separator: ',' | ''): void {
   for (const [key, text] of edits) {
-    if (text === undefined || indexOfName(present, key, 0) !== -1) continue;
+    if (text === undefined || lastOf(key) !== -1) continue;
     out.pushAscii(separator).pushString(key).pushAscii(':').push(text);
     separator = ',';
   }
-}
-
-function indexOfName(members: readonly JsonMember[], key: string, from: number): number {
-  for (let i = from; i < members.length; i++) if (members[i]?.key === key) return i;
-  return -1;
 }
 
 /** The comma before a member that is not the first; only white space is between them. */

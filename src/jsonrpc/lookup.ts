@@ -23,9 +23,13 @@ export function membersOf(bytes: Buffer, node: JsonNode): readonly JsonMember[] 
   return members;
 }
 
+/** Above this number of names, each member is looked up in a set instead of being compared with every name. */
+const MANY_NAMES = 8;
+
 /** The members whose names are among `keys`, in order, duplicates included. */
 export function membersNamed(bytes: Buffer, node: JsonNode, keys: Iterable<string>): readonly JsonMember[] {
   const names = [...keys];
+  if (names.length > MANY_NAMES) return membersAmong(bytes, node, new Set(names));
   const found: JsonMember[] = [];
   if (node.members !== undefined) {
     for (const member of node.members) {
@@ -37,6 +41,21 @@ export function membersNamed(bytes: Buffer, node: JsonNode, keys: Iterable<strin
     for (const name of names) if (cursor.isNamed(name)) found.push(cursor.member());
   }
   return found;
+}
+
+function membersAmong(bytes: Buffer, node: JsonNode, names: ReadonlySet<string>): JsonMember[] {
+  if (node.members !== undefined) return node.members.filter(({ key }) => names.has(key));
+  const found: JsonMember[] = [];
+  for (const cursor = new MemberCursor(bytes, node); cursor.next(); ) {
+    const member = cursor.member();
+    if (names.has(member.key)) found.push(member);
+  }
+  return found;
+}
+
+/** Whether a text, in ASCII, occurs anywhere in a value. The search ends with the value, not with the buffer. */
+export function mentions(bytes: Buffer, { start, end }: JsonNode, text: string): boolean {
+  return bytes.subarray(start, end).indexOf(text, 0, 'latin1') !== -1;
 }
 
 /**

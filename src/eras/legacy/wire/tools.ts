@@ -3,6 +3,7 @@ import {
   getMember,
   type JsonNode,
   mapObjects,
+  mentions,
   type Rope,
   sliceOf,
 } from '../../../jsonrpc/index.js';
@@ -18,7 +19,7 @@ const EXECUTION = 'execution';
  * @returns undefined if all can stay as they are
  */
 export function decodeTools(bytes: Buffer, tools: JsonNode): Rope | undefined {
-  if (!mentions(bytes, tools, EXECUTION)) return undefined;
+  if (!mentions(bytes, tools, `"${EXECUTION}"`)) return undefined;
   return mapObjects(bytes, tools, (tool) => editedObject(bytes, tool, new Map([[EXECUTION, undefined]])));
 }
 
@@ -58,7 +59,7 @@ export function encodeTools(
  * @returns undefined if all can stay as they are
  */
 export function withoutInvalidOutputSchemas(bytes: Buffer, tools: JsonNode): Rope | undefined {
-  if (!mentions(bytes, tools, 'outputSchema')) return undefined;
+  if (!mentions(bytes, tools, '"outputSchema"')) return undefined;
   let changed = false;
   const edited = mapObjects(bytes, tools, (tool) => {
     const output = getMember(bytes, tool, 'outputSchema');
@@ -67,10 +68,4 @@ export function withoutInvalidOutputSchemas(bytes: Buffer, tools: JsonNode): Rop
     return editedObject(bytes, tool, new Map([['outputSchema', undefined]]));
   });
   return changed ? edited : undefined;
-}
-
-/** Whether a member of that name may be within a value: a search of bytes, which is cheaper than looking at each tool. */
-function mentions(bytes: Buffer, node: JsonNode, name: string): boolean {
-  const at = bytes.indexOf(`"${name}"`, node.start);
-  return at !== -1 && at < node.end;
 }

@@ -3,7 +3,9 @@ import {
   getMember,
   type JsonNode,
   membersOf,
+  mentions,
   Rope,
+  scanJson,
   stringOf,
   writeObject,
 } from '../../../jsonrpc/index.js';
@@ -29,9 +31,10 @@ export class InvalidAnnotation extends Error {}
  */
 export function paramHeadersOf(bytes: Buffer, inputSchema: JsonNode | undefined): ParamHeader[] {
   if (inputSchema === undefined || !mentionsAnnotation(bytes, inputSchema)) return [];
+  const schema = recorded(bytes, inputSchema);
   const found: ParamHeader[] = [];
-  collect(bytes, inputSchema, [], found);
-  if (countAnnotations(bytes, inputSchema, { isSchema: true, depth: 0 }) > found.length) {
+  collect(bytes, schema, [], found);
+  if (countAnnotations(bytes, schema, { isSchema: true, depth: 0 }) > found.length) {
     throw new InvalidAnnotation(
       `${ANNOTATION} stands where no argument can be reached through properties alone`,
     );
@@ -43,12 +46,18 @@ export function paramHeadersOf(bytes: Buffer, inputSchema: JsonNode | undefined)
 
 /** Whether the name of the annotation is anywhere in a value: a quick check before reading it. */
 export function mentionsAnnotation(bytes: Buffer, node: JsonNode): boolean {
-  const at = bytes.indexOf(`"${ANNOTATION}"`, node.start);
-  return at !== -1 && at < node.end;
+  return mentions(bytes, node, `"${ANNOTATION}"`);
 }
 
-/** Deeper properties are not read: each level costs a pass over all of its content. */
+/** Deeper properties are not read. */
 const MAX_DEPTH = 64;
+/** Of one tool. Requests have room for a few hundred headers, and each of them is searched for in the arguments. */
+const MAX_ANNOTATIONS = 256;
+
+/** The schema with the members of its objects recorded, so that reading all levels costs one pass over the text. */
+function recorded(bytes: Buffer, schema: JsonNode): JsonNode {
+  return scanJson(bytes, MAX_DEPTH, schema.start, schema.end);
+}
 
 function collect(bytes: Buffer, schema: JsonNode, path: readonly string[], found: ParamHeader[]): void {
   if (path.length > MAX_DEPTH) return;
@@ -66,6 +75,8 @@ function collect(bytes: Buffer, schema: JsonNode, path: readonly string[], found
       if (type === undefined || !PRIMITIVES.has(type)) {
         throw new InvalidAnnotation(`${ANNOTATION} of ${here.join('.')} is on the type ${type ?? 'none'}`);
       }
+      if (found.length === MAX_ANNOTATIONS)
+        throw new InvalidAnnotation(`more than ${MAX_ANNOTATIONS} arguments have an ${ANNOTATION}`);
       found.push({ header: `mcp-param-${name.toLowerCase()}`, path: here });
     }
     collect(bytes, value, here, found);
@@ -74,7 +85,7 @@ function collect(bytes: Buffer, schema: JsonNode, path: readonly string[], found
 
 /** A schema without its annotations. A property that has the name of the annotation is kept. */
 export function withoutAnnotations(bytes: Buffer, schema: JsonNode): Rope {
-  return strip(bytes, schema, { isSchema: true, depth: 0 });
+  return strip(bytes, recorded(bytes, schema), { isSchema: true, depth: 0 });
 }
 
 /** Where a value is: `isSchema` is false for `properties`, whose members are names and not keywords. */

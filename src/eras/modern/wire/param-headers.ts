@@ -1,4 +1,4 @@
-import { getMember, type JsonNode, stringOf, textOf } from '../../../jsonrpc/index.js';
+import { type JsonNode, membersNamed, stringOf, textOf } from '../../../jsonrpc/index.js';
 import type { ParamHeader } from './header-annotations.js';
 import { decodeHeaderValue, encodeHeaderValue } from './header-values.js';
 
@@ -16,9 +16,9 @@ export function paramHeaderValues(
   headers: readonly ParamHeader[],
 ): string[] {
   const values: string[] = [];
-  for (const { header, path } of headers) {
-    let node = args;
-    for (const key of path) node = node === undefined ? undefined : getMember(bytes, node, key);
+  const nodes = valuesOf(bytes, args, headers);
+  for (const [index, { header, path }] of headers.entries()) {
+    const node = nodes[index];
     const value = node === undefined ? undefined : headerText(bytes, node, path);
     if (value !== undefined) values.push(header, encodeHeaderValue(value));
   }
@@ -50,9 +50,9 @@ export function paramHeaderProblem(
   headers: readonly ParamHeader[],
   received: readonly string[],
 ): string | undefined {
-  for (const { header, path } of headers) {
-    let node = args;
-    for (const key of path) node = node === undefined ? undefined : getMember(bytes, node, key);
+  const nodes = valuesOf(bytes, args, headers);
+  for (const [index, { header, path }] of headers.entries()) {
+    const node = nodes[index];
     const at = received.findIndex((name, i) => i % 2 === 0 && name === header);
     const value = at === -1 ? undefined : received[at + 1];
     const where = path.join('.');
@@ -75,4 +75,27 @@ function isEqual(header: string, bytes: Buffer, node: JsonNode): boolean {
   if (node.kind !== 'number') return node.kind === text;
   const number = textOf(bytes, node);
   return text === number || (text.trim() !== '' && Number(text) === Number(number));
+}
+
+/** The argument of each header, in one pass over the arguments and one over each object that holds some. */
+function valuesOf(
+  bytes: Buffer,
+  args: JsonNode | undefined,
+  headers: readonly ParamHeader[],
+): (JsonNode | undefined)[] {
+  const found = new Array<JsonNode | undefined>(headers.length).fill(undefined);
+  const descend = (node: JsonNode, wanted: readonly number[], depth: number): void => {
+    const byName = new Map<string, number[]>();
+    for (const index of wanted) {
+      const path = headers[index]?.path ?? [];
+      const name = path[depth];
+      if (name === undefined) found[index] = node;
+      else byName.set(name, [...(byName.get(name) ?? []), index]);
+    }
+    if (byName.size === 0) return;
+    const values = new Map(membersNamed(bytes, node, byName.keys()).map(({ key, value }) => [key, value]));
+    for (const [name, value] of values) descend(value, byName.get(name) ?? [], depth + 1);
+  };
+  if (args !== undefined) descend(args, [...headers.keys()], 0);
+  return found;
 }
