@@ -16,6 +16,7 @@ const LONG = [
   'test/cases/streams/{keep-alive,slow-readers}.test.ts',
   'test/http-sse/{backends,endpoints,peers}.test.ts',
   'test/questions/crowd-*.test.ts',
+  'test/questions/legs.test.ts',
   'test/questions/limits-{memory,parked,silent-clients}.test.ts',
   'test/questions/replaced-sessions.test.ts',
   'test/resumption/{clients,floods,polling,polling-clients}.test.ts',

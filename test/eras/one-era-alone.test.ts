@@ -49,7 +49,11 @@ describe('an era is a room that can be torn down', () => {
     call: (url: string) => Promise<RawResponse>,
   ): Promise<RawResponse> {
     closing.push(() => backend.close());
-    const gateway = await startGatewayProcess({ '/mcp': backend.url }, {}, join(directory, 'dist/main.js'));
+    const gateway = await startGatewayProcess(
+      { '/mcp': backend.url },
+      {},
+      { main: join(directory, 'dist/main.js') },
+    );
     closing.push(() => gateway.close());
     return call(gateway.url('/mcp'));
   }

@@ -1,16 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/index.js';
 import { createGateway } from '../../src/gateway.js';
 import { configText } from '../support/gateway.js';
+import { collectGarbage } from '../support/memory.js';
 import { type Loose, sleep } from '../support/net.js';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
 
 const WARM_UP = 1_000;
 const CALLS = 4_000;
@@ -21,7 +17,7 @@ const MAX_GROWTH_BYTES = 6 * 1024 * 1024;
 async function settledHeap(): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 8; i++) {
-    collect();
+    collectGarbage();
     least = Math.min(least, process.memoryUsage().heapUsed);
     await sleep(30);
   }

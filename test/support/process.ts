@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { configText, type RouteOptions } from './gateway.js';
+import { killAtExit } from './kill-at-exit.js';
 import type { Loose } from './net.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -26,23 +27,30 @@ export interface GatewayProcess {
   close(): Promise<void>;
 }
 
+export interface ProcessOptions {
+  /** Another build to start than `dist/main.js`. */
+  main?: string;
+  /** Options of node. */
+  node?: readonly string[];
+}
+
 /**
  * Starts `dist/main.js`, as built by `npm test`, and waits until it listens.
- * @param main another build to start
  * @throws Error when there is nothing built, or the gateway ends instead
  */
 export async function startGatewayProcess(
   routes: Record<string, RouteOptions>,
   overrides: Record<string, Loose> = {},
-  main: string = MAIN,
+  { main = MAIN, node = [] }: ProcessOptions = {},
 ): Promise<GatewayProcess> {
   if (!existsSync(main)) throw new Error('dist/main.js is not there: npm run build makes it');
   const scratch = mkdtempSync(join(tmpdir(), 'eragate-process-'));
   const file = join(scratch, 'gateway.yaml');
   writeFileSync(file, configText(routes, overrides));
-  const child = spawn(process.execPath, [main, 'serve', '--config', file], {
+  const child = spawn(process.execPath, [...node, main, 'serve', '--config', file], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  killAtExit(child);
   const logs: Loose[] = [];
   let errors = '';
   child.stderr.on('data', (chunk) => {

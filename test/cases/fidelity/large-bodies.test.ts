@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { request as httpRequest, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CELLS, type Cell } from '../../support/cells.js';
-import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.js';
+import { COLLECTS_AT_SIGNAL, memoryOf, settle } from '../../support/memory.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
+import { type GatewayProcess, startGatewayProcess } from '../../support/process.js';
 import { type LegacySession, legacy, modern, modernRequest } from '../../support/raw.js';
 
 const MiB = 1024 * 1024;
@@ -116,10 +117,11 @@ describe('large bodies', () => {
   beforeAll(async () => {
     backends.L = await startLegacyBackend();
     backends.M = await startModernBackend();
-    gateway = await startGatewayProcess({
+    const routes = {
       '/L': { backend: { url: backends.L.url, era: 'legacy' } },
       '/M': { backend: { url: backends.M.url, era: 'modern' } },
-    });
+    };
+    gateway = await startGatewayProcess(routes, {}, { node: COLLECTS_AT_SIGNAL });
     for (const cell of ['LL', 'LM'] as const) sessions[cell] = await legacy(gateway.url(`/${cell[1]}`));
     for (const path of ['/L', '/M']) await modern(gateway.url(path), 'tools/list');
   });
@@ -152,8 +154,8 @@ describe('large bodies', () => {
           return undefined;
         });
         const { url, headers, body } = callOf(cell, '{}');
-        await gateway.settle();
-        const idle = gateway.memory()?.now;
+        await settle(gateway.child);
+        const idle = memoryOf(gateway.child)?.now;
         const startedAt = Date.now();
         const { status, bytes } = await post(url, headers, body);
         expect(Date.now() - startedAt).toBeLessThan(8_000);
@@ -161,7 +163,7 @@ describe('large bodies', () => {
         const at = bytes.indexOf(BIG.subarray(0, 64));
         expect(bytes.subarray(at, at + BIG.length).equals(BIG)).toBe(true);
         expect(bytes.subarray(at + BIG.length).toString()).toContain('"structuredContent":{"d":1.0}');
-        const memory = gateway.memory();
+        const memory = memoryOf(gateway.child);
         if (memory === undefined || idle === undefined) return;
         expect((memory.peak - idle) / BIG.length).toBeLessThan(3.5);
       },

@@ -1,13 +1,12 @@
 import { Agent, createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../../src/config/index.js';
 import { createGateway } from '../../../src/gateway.js';
 import { configText, startGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
+import { collectGarbage } from '../../support/memory.js';
 import { startLegacyBackend } from '../../support/misbehave.js';
 import { sleep, until } from '../../support/net.js';
 import { legacy, open as openStream, send } from '../../support/raw.js';
@@ -16,9 +15,6 @@ const keep = keeper();
 
 const SEAL_KEY = Buffer.alloc(32, 7).toString('base64');
 const echo = { name: 'echo', arguments: { a: 1 } };
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
 
 async function heapUsed(): Promise<number> {
   for (let i = 0; i < 3; i++) {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { request } from 'node:http';
+import { killAtExit } from '../kill-at-exit.js';
 import { freePort, until } from '../net.js';
 import type { Peer } from './peer.js';
 
@@ -43,7 +44,7 @@ export async function startChild(name: string, commandFor: (port: number) => Chi
       if (child) return;
       const started = spawn(command, args, { env: { ...process.env, ...env }, stdio: 'ignore' });
       child = started;
-      process.once('exit', () => started.kill('SIGKILL'));
+      killAtExit(started);
       await until(
         () => {
           if (started.exitCode !== null) throw new Error(`${name} exited: ${started.exitCode}`);
