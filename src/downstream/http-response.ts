@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Ticker, Ticking } from '../exchange/ticker.js';
-import { NOWHERE } from '../exchange/unordered-set.js';
+import type { Ticker, Ticking } from '../exchange/utils/ticker.js';
+import { NOWHERE } from '../exchange/utils/unordered-set.js';
 import { Rope } from '../jsonrpc/index.js';
 import { type Accepted, readAccept } from './accept.js';
 import { EventStream, type MessageStream } from './event-stream.js';

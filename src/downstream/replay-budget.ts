@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Ticker, Ticking } from '../exchange/ticker.js';
-import { NOWHERE } from '../exchange/unordered-set.js';
+import type { Ticker, Ticking } from '../exchange/utils/ticker.js';
+import { NOWHERE } from '../exchange/utils/unordered-set.js';
 
 /** How long the events of a stream that has no reader are kept. */
 const KEEP_MS = 60_000;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { isRecord } from './record.js';
 import type { ClientCapabilities, Principal } from './types.js';
+import { isRecord } from './utils/is-record.js';
 
 export function sha256(text: string | Buffer): string {
   return createHash('sha256').update(text).digest('base64url');

@@ -10,7 +10,7 @@ import type {
   ServerMessage,
   ServerRequest,
 } from './types.js';
-import { NOWHERE, type UnorderedSetItem } from './unordered-set.js';
+import { NOWHERE, type UnorderedSetItem } from './utils/unordered-set.js';
 
 /** The params of a client's request where they stand in its body, with the era's own `_meta` keys named. */
 export interface Params {

@@ -1,6 +1,6 @@
-import type { ChangeFilter } from './changes.js';
+import type { ChangeFilter } from './changes/change.js';
+import type { Subscriber, Subscription } from './changes/hub.js';
 import type { Exchange } from './exchange.js';
-import type { Subscriber, Subscription } from './hub.js';
 import type { Outcome } from './outcome.js';
 import type { Caller, EraName } from './types.js';
 

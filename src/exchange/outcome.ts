@@ -8,7 +8,7 @@ import {
   textOf,
   writeObject,
 } from '../jsonrpc/index.js';
-import type { Freshness, Kept } from './kept.js';
+import type { Freshness, Kept } from './result-cache/kept-result.js';
 import type { EraName } from './types.js';
 
 /** Changes to one object of a result, collected by the codecs and applied once, when the answer is written. */

@@ -1,5 +1,5 @@
-import { isRecord } from './record.js';
 import type { Caller } from './types.js';
+import { isRecord } from './utils/is-record.js';
 
 /** Requests during which a server may ask the client (basic/patterns/mrtr, "Supported Requests"). */
 export const MAY_ASK: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);

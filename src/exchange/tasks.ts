@@ -1,8 +1,8 @@
 import { type ErrorFrame, getMember, type JsonNode, scanJson, stringOf, textOf } from '../jsonrpc/index.js';
 import { CODE } from './errors.js';
 import { type Outcome, ownError } from './outcome.js';
-import { isRecord } from './record.js';
 import type { Caller, Channel, ClientCapabilities } from './types.js';
+import { isRecord } from './utils/is-record.js';
 
 /** The extension under which the modern era has tasks, and the name that they go by in the neutral form. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';

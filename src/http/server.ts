@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
-import type { Ticker } from '../exchange/ticker.js';
+import type { Ticker } from '../exchange/utils/ticker.js';
 import { sendError, serveDocument } from './document.js';
 import type { Endpoint } from './endpoint.js';
 import { INTERNAL, notFound, refusal } from './errors.js';

@@ -1,9 +1,9 @@
-import { waitFor } from '../exchange/abortable.js';
 import { ExchangeError } from '../exchange/errors.js';
 import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { CallRouting, Outbound } from '../exchange/outbound.js';
 import { OtherSide, WrongEra } from '../exchange/side-errors.js';
 import type { Caller } from '../exchange/types.js';
+import { waitFor } from '../exchange/utils/abortable.js';
 import type { EraChoice } from './era-choice.js';
 
 /** What a side is chosen for: a request of a caller, or something else that it needs. */

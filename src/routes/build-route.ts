@@ -1,8 +1,8 @@
 import type { BackendConfig, LimitsConfig, RouteConfig } from '../config/index.js';
 import { type ClientSide, ERAS, type Era } from '../eras/index.js';
-import type { Change } from '../exchange/changes.js';
+import type { Change } from '../exchange/changes/change.js';
 import type { Outbound } from '../exchange/outbound.js';
-import { ResultCache } from '../exchange/result-cache.js';
+import { ResultCache } from '../exchange/result-cache/result-cache.js';
 import { ExchangeLog } from '../telemetry/exchange-log.js';
 import type { Transport } from '../upstream/transport.js';
 import { OWN_INFO } from '../version.js';

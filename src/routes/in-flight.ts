@@ -1,7 +1,7 @@
 import { type ExchangeError, overloaded } from '../exchange/errors.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { Ticker, Ticking } from '../exchange/ticker.js';
-import { NOWHERE, UnorderedSet } from '../exchange/unordered-set.js';
+import type { Ticker, Ticking } from '../exchange/utils/ticker.js';
+import { NOWHERE, UnorderedSet } from '../exchange/utils/unordered-set.js';
 import { Subscriptions } from './subscriptions.js';
 
 export interface InFlightLimits {

@@ -1,5 +1,5 @@
 import { ERAS, type Era, type ProbedServer, type ProbeResult } from '../eras/index.js';
-import { Ticker } from '../exchange/ticker.js';
+import { Ticker } from '../exchange/utils/ticker.js';
 import { AutoTransport } from '../upstream/http-sse/auto-transport.js';
 import { HttpSseTransport } from '../upstream/http-sse/transport.js';
 import { ProcessLimit } from '../upstream/stdio/process-limit.js';

@@ -1,6 +1,6 @@
 import type { BackendConfig } from '../config/index.js';
-import type { Ticker } from '../exchange/ticker.js';
 import type { Revision } from '../exchange/types.js';
+import type { Ticker } from '../exchange/utils/ticker.js';
 import { AutoTransport } from '../upstream/http-sse/auto-transport.js';
 import type { UrlTransport } from '../upstream/http-sse/session-opening.js';
 import type { HttpSseTimings } from '../upstream/http-sse/timings.js';

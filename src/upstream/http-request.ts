@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
-import type { Ticking } from '../exchange/ticker.js';
-import { NOWHERE } from '../exchange/unordered-set.js';
+import type { Ticking } from '../exchange/utils/ticker.js';
+import { NOWHERE } from '../exchange/utils/unordered-set.js';
 import type { Backpressure } from './backpressure.js';
 import type { BodyOwner, BodyReader } from './body-reader.js';
 import type { Connection } from './connections.js';

@@ -1,4 +1,4 @@
-import type { Ticker } from '../exchange/ticker.js';
+import type { Ticker } from '../exchange/utils/ticker.js';
 import type { Connections } from './connections.js';
 
 export interface HttpLimits {

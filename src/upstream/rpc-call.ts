@@ -1,6 +1,6 @@
-import { deferred } from '../exchange/deferred.js';
-import type { Ticker, Ticking } from '../exchange/ticker.js';
-import { NOWHERE } from '../exchange/unordered-set.js';
+import { deferred } from '../exchange/utils/deferred.js';
+import type { Ticker, Ticking } from '../exchange/utils/ticker.js';
+import { NOWHERE } from '../exchange/utils/unordered-set.js';
 import {
   type ErrorFrame,
   type Frame,

@@ -6,7 +6,7 @@ import { HttpSseResponse } from '../../src/downstream/http-sse-response.js';
 import { ReplayBudget } from '../../src/downstream/replay-budget.js';
 import type { Recorder } from '../../src/downstream/replay-stream.js';
 import { SessionReplay } from '../../src/downstream/session-replay.js';
-import { Ticker } from '../../src/exchange/ticker.js';
+import { Ticker } from '../../src/exchange/utils/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';
 import { open, type RawStream } from '../support/raw.js';
 

@@ -3,7 +3,7 @@ import { readEventId } from '../../src/downstream/event-id.js';
 import { ReplayBudget } from '../../src/downstream/replay-budget.js';
 import type { ReplayStream, StreamTraits } from '../../src/downstream/replay-stream.js';
 import { SessionReplay } from '../../src/downstream/session-replay.js';
-import { Ticker } from '../../src/exchange/ticker.js';
+import { Ticker } from '../../src/exchange/utils/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';
 
 const KEEP_MS = 10_000;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import type { RouteService } from '../../src/exchange/route-service.js';
-import { Ticker } from '../../src/exchange/ticker.js';
+import { Ticker } from '../../src/exchange/utils/ticker.js';
 import { RequestGuard } from '../../src/http/origins.js';
 import { RequestPipeline } from '../../src/http/pipeline.js';
 import { RequestIds } from '../../src/http/request-id.js';

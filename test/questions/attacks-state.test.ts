@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Sealer } from '../../src/exchange/seal.js';
+import { Sealer } from '../../src/exchange/utils/sealer.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { startModernBackend } from '../support/misbehave.js';
 import { type Loose, sleep } from '../support/net.js';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { Ticker } from '../../src/exchange/ticker.js';
+import { Ticker } from '../../src/exchange/utils/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';
 import { TransportError } from '../../src/upstream/errors.js';
 import { NO_ID, RpcCall, type RpcListener } from '../../src/upstream/rpc-call.js';

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { deferred } from '../../exchange/deferred.js';
+import { deferred } from '../../exchange/utils/deferred.js';
 import type { Rope } from '../../jsonrpc/index.js';
 import { childEnvironment } from './environment.js';
 import { LineReader, type OversizedLine } from './line-reader.js';

@@ -1,4 +1,4 @@
-import { Backoff, type BackoffOptions } from '../../exchange/backoff.js';
+import { Backoff, type BackoffOptions } from '../../exchange/utils/backoff.js';
 
 /**
  * Delays starting a command whose processes end, or hang, before they have answered a request. The first failure may be an accident

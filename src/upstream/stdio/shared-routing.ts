@@ -1,4 +1,4 @@
-import { covers } from '../../exchange/changes.js';
+import { covers } from '../../exchange/changes/change.js';
 import type { NotificationFrame, RequestFrame } from '../../jsonrpc/index.js';
 import type { InFlightRequest } from './in-flight-request.js';
 import {

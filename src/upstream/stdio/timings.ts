@@ -1,4 +1,4 @@
-import { type BackoffOptions, RECONNECT } from '../../exchange/backoff.js';
+import { type BackoffOptions, RECONNECT } from '../../exchange/utils/backoff.js';
 
 /** Time limits for processes, in milliseconds. */
 export interface StdioTimings {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Ticker } from '../../../exchange/ticker.js';
 import type { Revision } from '../../../exchange/types.js';
+import type { Ticker } from '../../../exchange/utils/ticker.js';
 import type { ResponseSink, Transport } from '../../../upstream/transport.js';
 import type { ConfiguredLoss } from '../../era.js';
 import type { InitializeInfo } from '../wire/initialize-info.js';

@@ -1,10 +1,10 @@
-import { pause } from '../../../exchange/abortable.js';
-import { isChange } from '../../../exchange/changes.js';
+import { isChange } from '../../../exchange/changes/change.js';
 import { cancelled, type ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange, ExchangeObserver } from '../../../exchange/exchange.js';
 import { serverMessageFor } from '../../../exchange/progress.js';
-import { rewriteParams } from '../../../exchange/rewrite.js';
+import { rewriteParams } from '../../../exchange/rewrite-params.js';
 import type { Answer, ForwardedHeaders, ServerRequest } from '../../../exchange/types.js';
+import { pause } from '../../../exchange/utils/abortable.js';
 import {
   type Edits,
   getMember,

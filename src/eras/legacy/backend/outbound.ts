@@ -1,14 +1,14 @@
-import { abortable, waitFor } from '../../../exchange/abortable.js';
-import { type Change, type ChangeFilter, changeOf, LIST_CHANGES } from '../../../exchange/changes.js';
-import { CircuitBreaker } from '../../../exchange/circuit-breaker.js';
+import { type Change, type ChangeFilter, changeOf, LIST_CHANGES } from '../../../exchange/changes/change.js';
+import type { Subscriber, Subscription } from '../../../exchange/changes/hub.js';
 import { badGateway } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
-import type { Subscriber, Subscription } from '../../../exchange/hub.js';
 import type { Outbound, ServerDescription } from '../../../exchange/outbound.js';
 import type { Outcome } from '../../../exchange/outcome.js';
 import { mayBeAsked } from '../../../exchange/server-requests.js';
 import type { Caller, ClientSession, EraName, SealedBackendSession } from '../../../exchange/types.js';
 import { isLogLevel } from '../../../exchange/types.js';
+import { abortable, waitFor } from '../../../exchange/utils/abortable.js';
+import { CircuitBreaker } from '../../../exchange/utils/circuit-breaker.js';
 import { type NotificationFrame, stringMember } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import type { BackendSideOptions } from '../../era.js';

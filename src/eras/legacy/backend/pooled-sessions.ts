@@ -1,9 +1,8 @@
-import { waitFor } from '../../../exchange/abortable.js';
-import { type Change, type ChangeFilter, changeOf, isChange } from '../../../exchange/changes.js';
+import { type Change, type ChangeFilter, changeOf, isChange } from '../../../exchange/changes/change.js';
+import type { Subscriber, Subscription } from '../../../exchange/changes/hub.js';
+import { Hubs } from '../../../exchange/changes/hubs.js';
 import { CODE } from '../../../exchange/errors.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
-import type { Subscriber, Subscription } from '../../../exchange/hub.js';
-import { Hubs } from '../../../exchange/hubs.js';
 import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
 import type {
   Answer,
@@ -12,6 +11,7 @@ import type {
   ForwardedHeaders,
   Principal,
 } from '../../../exchange/types.js';
+import { waitFor } from '../../../exchange/utils/abortable.js';
 import type { NotificationFrame, RequestFrame } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import { type DeclaredCapabilities, declaredCapabilities } from '../wire/client-capabilities.js';

@@ -1,4 +1,3 @@
-import { CACHEABLE } from '../../../exchange/cache-key.js';
 import { CODE, type ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { refusalForClient } from '../../../exchange/http-refusal.js';
@@ -8,6 +7,7 @@ import {
   type Outcome,
   type ResultOutcome,
 } from '../../../exchange/outcome.js';
+import { CACHEABLE } from '../../../exchange/result-cache/cache-key.js';
 import { OtherSide, WrongEra } from '../../../exchange/side-errors.js';
 import { insistsOnTask } from '../../../exchange/tasks.js';
 import type { ErrorFrame, ResultFrame, Rope } from '../../../jsonrpc/index.js';

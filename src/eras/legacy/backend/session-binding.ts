@@ -1,5 +1,9 @@
-import { Backoff, RECONNECT } from '../../../exchange/backoff.js';
-import { changeNotification, isChange, listChange, resourceUpdate } from '../../../exchange/changes.js';
+import {
+  changeNotification,
+  isChange,
+  listChange,
+  resourceUpdate,
+} from '../../../exchange/changes/change.js';
 import { isFailure } from '../../../exchange/failures.js';
 import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
 import type {
@@ -12,6 +16,7 @@ import type {
   ServerRequest,
   SessionBinding,
 } from '../../../exchange/types.js';
+import { Backoff, RECONNECT } from '../../../exchange/utils/backoff.js';
 import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import { accepts } from './credential-check.js';

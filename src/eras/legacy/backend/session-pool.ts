@@ -1,6 +1,6 @@
-import { waitFor } from '../../../exchange/abortable.js';
 import { overloaded } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
+import { waitFor } from '../../../exchange/utils/abortable.js';
 import type { BackendSession } from './session.js';
 import { EntryLease, type Lease, type LeaseOwner, PoolEntry, type Use } from './session-lease.js';
 

@@ -1,7 +1,7 @@
 import { CODE } from '../../../exchange/errors.js';
 import { isSafe } from '../../../exchange/safe-methods.js';
 import { type ForwardedHeaders, NO_FORWARDED } from '../../../exchange/types.js';
-import { NOWHERE, UnorderedSet, type UnorderedSetItem } from '../../../exchange/unordered-set.js';
+import { NOWHERE, UnorderedSet, type UnorderedSetItem } from '../../../exchange/utils/unordered-set.js';
 import {
   type ErrorFrame,
   errorObjectRope,

@@ -1,6 +1,6 @@
 import { isEventStream } from '../../../body/media-type.js';
-import { Backoff, RECONNECT } from '../../../exchange/backoff.js';
 import type { ForwardedHeaders } from '../../../exchange/types.js';
+import { Backoff, RECONNECT } from '../../../exchange/utils/backoff.js';
 import {
   type ErrorFrame,
   FrameError,

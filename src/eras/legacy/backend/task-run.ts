@@ -1,4 +1,4 @@
-import { isChange } from '../../../exchange/changes.js';
+import { isChange } from '../../../exchange/changes/change.js';
 import { badGateway, CODE, ExchangeError } from '../../../exchange/errors.js';
 import { faultsTo } from '../../../exchange/failures.js';
 import { backendError, type Outcome, ownError, type ResultOutcome } from '../../../exchange/outcome.js';

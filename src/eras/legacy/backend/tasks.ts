@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import { abortable } from '../../../exchange/abortable.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
@@ -12,6 +11,7 @@ import {
   taskNotFound,
   tasksUndeclared,
 } from '../../../exchange/tasks.js';
+import { abortable } from '../../../exchange/utils/abortable.js';
 import { type Edits, type NotificationFrame, scanJson } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import { createdTask } from '../wire/tasks.js';

@@ -1,7 +1,7 @@
 import { CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type ErrorOutcome, errorObject, type ResultOutcome } from '../../../exchange/outcome.js';
-import { isRecord } from '../../../exchange/record.js';
+import { isRecord } from '../../../exchange/utils/is-record.js';
 import {
   errorObjectRope,
   getMember,

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { readCapabilities } from '../../../exchange/digest.js';
 import { overloaded } from '../../../exchange/errors.js';
-import type { Sealer } from '../../../exchange/seal.js';
 import type { Principal, SealedBackendSession } from '../../../exchange/types.js';
+import type { Sealer } from '../../../exchange/utils/sealer.js';
 import { neutralClientCapabilities } from '../wire/client-capabilities.js';
 import { type ClientSessionOptions, LegacyClientSession, type SessionClaims } from './session.js';
 

@@ -1,10 +1,10 @@
-import { CACHEABLE } from '../../../exchange/cache-key.js';
 import {
   leaveOutNullCursor,
   type PendingEdits,
   pendingMember,
   type ResultOutcome,
 } from '../../../exchange/outcome.js';
+import { CACHEABLE } from '../../../exchange/result-cache/cache-key.js';
 import {
   editedObject,
   getMember,

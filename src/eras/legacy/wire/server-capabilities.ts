@@ -1,7 +1,7 @@
-import { LIST_CHANGE_KEYS, type ListChange } from '../../../exchange/changes.js';
+import { LIST_CHANGE_KEYS, type ListChange } from '../../../exchange/changes/change.js';
 import type { PendingEdits } from '../../../exchange/outcome.js';
-import { isRecord } from '../../../exchange/record.js';
 import { TASKS_EXTENSION } from '../../../exchange/tasks.js';
+import { isRecord } from '../../../exchange/utils/is-record.js';
 import {
   editedObject,
   editedText,

@@ -1,6 +1,6 @@
 import type { PendingEdits } from '../../../exchange/outcome.js';
-import { isRecord } from '../../../exchange/record.js';
 import type { Answer, ClientCapabilities, ServerRequest } from '../../../exchange/types.js';
+import { isRecord } from '../../../exchange/utils/is-record.js';
 import {
   editedObject,
   getMember,

@@ -6,10 +6,10 @@ import {
   isEmpty,
   NO_CHANGES,
   subjectOf,
-} from '../../../exchange/changes.js';
-import { deferred } from '../../../exchange/deferred.js';
+} from '../../../exchange/changes/change.js';
+import type { ChangeSource, ChangeSourceListener } from '../../../exchange/changes/hub.js';
 import { badGateway } from '../../../exchange/errors.js';
-import type { ChangeSource, ChangeSourceListener } from '../../../exchange/hub.js';
+import { deferred } from '../../../exchange/utils/deferred.js';
 import { getMember, type NotificationFrame, Rope } from '../../../jsonrpc/index.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
 import { filterText, readFilter } from '../wire/change-filter.js';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { ResultOutcome } from '../../../exchange/outcome.js';
-import { Quota } from '../../../exchange/quota.js';
 import type { TaskLimits } from '../../../exchange/tasks.js';
-import type { Ticker, Ticking } from '../../../exchange/ticker.js';
 import type { Principal } from '../../../exchange/types.js';
-import { NOWHERE } from '../../../exchange/unordered-set.js';
+import { Quota } from '../../../exchange/utils/quota.js';
+import type { Ticker, Ticking } from '../../../exchange/utils/ticker.js';
+import { NOWHERE } from '../../../exchange/utils/unordered-set.js';
 
 /** Limit of all results in bytes; the oldest are evicted. */
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { Change } from '../../../exchange/changes.js';
+import type { Change } from '../../../exchange/changes/change.js';
 import type { ModernRequests, RequestsOptions } from './requests.js';
 import type { ServerDescriptions } from './server-description.js';
 import type { SessionTasks } from './session-tasks.js';

@@ -1,4 +1,4 @@
-import { deferred } from '../../../exchange/deferred.js';
+import { deferred } from '../../../exchange/utils/deferred.js';
 
 export interface OverlapOptions {
   /** How long the older stream is still read after the newer one is open, in milliseconds. */

@@ -1,9 +1,9 @@
-import { abortable } from '../../../exchange/abortable.js';
 import { CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { ServerDescription } from '../../../exchange/outbound.js';
 import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
 import type { Caller, ClientSession } from '../../../exchange/types.js';
+import { abortable } from '../../../exchange/utils/abortable.js';
 import { getMember, scanJson, stringOf } from '../../../jsonrpc/index.js';
 import { InputFailed } from '../wire/input-requests.js';
 import { NAMED_BY, REMOVED_METHODS } from '../wire/names.js';

@@ -1,6 +1,6 @@
 import { isSafe } from '../../../exchange/safe-methods.js';
-import type { Ticker } from '../../../exchange/ticker.js';
 import type { Caller } from '../../../exchange/types.js';
+import type { Ticker } from '../../../exchange/utils/ticker.js';
 import { numberId, Rope, requestRope } from '../../../jsonrpc/index.js';
 import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import type { Transport } from '../../../upstream/transport.js';

@@ -1,6 +1,6 @@
-import { abortable, pause } from '../../../exchange/abortable.js';
-import { Backoff } from '../../../exchange/backoff.js';
 import type { Exchange } from '../../../exchange/exchange.js';
+import { abortable, pause } from '../../../exchange/utils/abortable.js';
+import { Backoff } from '../../../exchange/utils/backoff.js';
 import { type Edits, getMember, type ResultFrame, Rope, textOf } from '../../../jsonrpc/index.js';
 import { InputFailed, type InputRequest, readInputRequests } from '../wire/input-requests.js';
 import { askInput, type InputResponse } from './ask-input.js';

@@ -1,4 +1,4 @@
-import { type Change, changeOf, isChange } from '../../../exchange/changes.js';
+import { type Change, changeOf, isChange } from '../../../exchange/changes/change.js';
 import { cancelled } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { serverMessageFor } from '../../../exchange/progress.js';

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { CircuitBreaker } from '../../../exchange/circuit-breaker.js';
 import { readCapabilities } from '../../../exchange/digest.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
 import type { ServerDescription } from '../../../exchange/outbound.js';
 import { statedCapabilities } from '../../../exchange/server-capabilities.js';
 import { declaresTasks } from '../../../exchange/tasks.js';
 import type { Caller } from '../../../exchange/types.js';
+import { CircuitBreaker } from '../../../exchange/utils/circuit-breaker.js';
 import { getMember, type ResultFrame, textOf } from '../../../jsonrpc/index.js';
 import { META } from '../wire/names.js';
 import type { ToolMap } from '../wire/tool-traits.js';

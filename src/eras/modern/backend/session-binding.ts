@@ -6,8 +6,8 @@ import {
   LIST_CHANGE_KEYS,
   NO_CHANGES,
   subjectOf,
-} from '../../../exchange/changes.js';
-import type { Subscriber, Subscription, UpdateOptions } from '../../../exchange/hub.js';
+} from '../../../exchange/changes/change.js';
+import type { Subscriber, Subscription, UpdateOptions } from '../../../exchange/changes/hub.js';
 import type { Caller, ClientSession, SessionBinding } from '../../../exchange/types.js';
 import { type NotificationFrame, parseFrame } from '../../../jsonrpc/index.js';
 import { META } from '../wire/names.js';

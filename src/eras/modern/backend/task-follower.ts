@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { abortable } from '../../../exchange/abortable.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { isFailure } from '../../../exchange/failures.js';
 import { isFinal, readTask, type TaskState } from '../../../exchange/tasks.js';
+import { abortable } from '../../../exchange/utils/abortable.js';
 import { getMember, type ResultFrame } from '../../../jsonrpc/index.js';
 import { InputFailed, readInputRequests } from '../wire/input-requests.js';
 import { type AskableClient, type TaskAccess, TaskServerRequests } from './task-server-requests.js';

@@ -1,8 +1,8 @@
 import type { Params } from '../../../exchange/exchange.js';
-import type { Sealer } from '../../../exchange/seal.js';
 import type { TaskLimits } from '../../../exchange/tasks.js';
-import type { Ticker } from '../../../exchange/ticker.js';
 import type { Principal } from '../../../exchange/types.js';
+import type { Sealer } from '../../../exchange/utils/sealer.js';
+import type { Ticker } from '../../../exchange/utils/ticker.js';
 import { getMember, stringOf } from '../../../jsonrpc/index.js';
 
 export interface TaskNamesOptions extends TaskLimits {

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { abortable } from '../../../exchange/abortable.js';
 import { ownerOf } from '../../../exchange/digest.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
-import { Quota } from '../../../exchange/quota.js';
-import type { Sealer } from '../../../exchange/seal.js';
 import { type TaskKeeper, type TaskLimits, taskNotFound, tasksUndeclared } from '../../../exchange/tasks.js';
-import type { Ticker, Ticking } from '../../../exchange/ticker.js';
 import type { Caller, Principal } from '../../../exchange/types.js';
-import { NOWHERE } from '../../../exchange/unordered-set.js';
+import { abortable } from '../../../exchange/utils/abortable.js';
+import { Quota } from '../../../exchange/utils/quota.js';
+import type { Sealer } from '../../../exchange/utils/sealer.js';
+import type { Ticker, Ticking } from '../../../exchange/utils/ticker.js';
+import { NOWHERE } from '../../../exchange/utils/unordered-set.js';
 import { getMember, nameMap, scanJson } from '../../../jsonrpc/index.js';
 import { KeptTask } from './kept-task.js';
 

@@ -1,12 +1,12 @@
 import { CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
-import type { Kept } from '../../../exchange/kept.js';
 import {
   type ErrorOutcome,
   errorObject,
   type Outcome,
   type ResultOutcome,
 } from '../../../exchange/outcome.js';
+import type { Kept } from '../../../exchange/result-cache/kept-result.js';
 import { MAY_ASK } from '../../../exchange/server-requests.js';
 import { declaresTasks } from '../../../exchange/tasks.js';
 import { errorObjectRope, errorRope, Rope, resultRope, writeObject } from '../../../jsonrpc/index.js';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { Quota } from '../../../exchange/quota.js';
-import type { Sealer } from '../../../exchange/seal.js';
-import type { Ticker, Ticking } from '../../../exchange/ticker.js';
 import type { Principal } from '../../../exchange/types.js';
-import { NOWHERE } from '../../../exchange/unordered-set.js';
+import { Quota } from '../../../exchange/utils/quota.js';
+import type { Sealer } from '../../../exchange/utils/sealer.js';
+import type { Ticker, Ticking } from '../../../exchange/utils/ticker.js';
+import { NOWHERE } from '../../../exchange/utils/unordered-set.js';
 import { openState, type RequestState, sealState } from './request-state.js';
 
 export interface ParkingOptions {

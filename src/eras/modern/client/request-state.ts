@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Sealer } from '../../../exchange/seal.js';
 import type { Principal } from '../../../exchange/types.js';
+import type { Sealer } from '../../../exchange/utils/sealer.js';
 import { elementsOf, type JsonNode, membersOf } from '../../../jsonrpc/index.js';
 
 /** The content of a sealed `requestState` (basic/patterns/mrtr, "Server Requirements"). */

@@ -6,9 +6,9 @@ import {
   isEmpty,
   matches,
   subjectOf,
-} from '../../../exchange/changes.js';
+} from '../../../exchange/changes/change.js';
+import type { Subscriber } from '../../../exchange/changes/hub.js';
 import type { Exchange } from '../../../exchange/exchange.js';
-import type { Subscriber } from '../../../exchange/hub.js';
 import { type RequestId, Rope, resultRope } from '../../../jsonrpc/index.js';
 import { filterText } from '../wire/change-filter.js';
 import { META } from '../wire/names.js';

@@ -1,5 +1,5 @@
-import { isRecord } from '../../../exchange/record.js';
 import type { Answer, ServerRequest } from '../../../exchange/types.js';
+import { isRecord } from '../../../exchange/utils/is-record.js';
 import {
   getMember,
   type JsonNode,

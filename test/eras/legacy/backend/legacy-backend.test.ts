@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LegacyBackend } from '../../../../src/eras/legacy/backend/legacy-backend.js';
-import { Ticker } from '../../../../src/exchange/ticker.js';
+import { Ticker } from '../../../../src/exchange/utils/ticker.js';
 import type { Transport } from '../../../../src/upstream/transport.js';
 
 const MINUTE_MS = 60_000;

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LegacyClientSession } from '../../../../src/eras/legacy/client/session.js';
 import { ClientSessions } from '../../../../src/eras/legacy/client/sessions.js';
 import { ANONYMOUS, ownerOf, principalOf, readCapabilities } from '../../../../src/exchange/digest.js';
-import { Sealer } from '../../../../src/exchange/seal.js';
 import type { Principal, SessionBinding } from '../../../../src/exchange/types.js';
+import { Sealer } from '../../../../src/exchange/utils/sealer.js';
 
 const NO_CAPABILITIES = readCapabilities('{}');
 

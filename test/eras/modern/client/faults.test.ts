@@ -4,8 +4,8 @@ import { ModernInbound } from '../../../../src/eras/modern/client/inbound.js';
 import { InteractiveCall } from '../../../../src/eras/modern/client/interactive-call.js';
 import { CODE, ExchangeError } from '../../../../src/exchange/errors.js';
 import { ownError } from '../../../../src/exchange/outcome.js';
-import { Sealer } from '../../../../src/exchange/seal.js';
-import { Ticker } from '../../../../src/exchange/ticker.js';
+import { Sealer } from '../../../../src/exchange/utils/sealer.js';
+import { Ticker } from '../../../../src/exchange/utils/ticker.js';
 import { parseFrame, type RequestFrame, type Rope } from '../../../../src/jsonrpc/index.js';
 
 const FAULT = new TypeError('a fault of the gateway');

@@ -7,8 +7,8 @@ import {
 } from '../../../../src/eras/modern/client/parked-calls.js';
 import { ANONYMOUS, principalOf } from '../../../../src/exchange/digest.js';
 import { ExchangeError } from '../../../../src/exchange/errors.js';
-import { Sealer } from '../../../../src/exchange/seal.js';
-import { Ticker } from '../../../../src/exchange/ticker.js';
+import { Sealer } from '../../../../src/exchange/utils/sealer.js';
+import { Ticker } from '../../../../src/exchange/utils/ticker.js';
 
 const ADA = principalOf('Bearer ada');
 const ALAN = principalOf('Bearer alan');

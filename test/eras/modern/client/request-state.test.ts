@@ -5,8 +5,8 @@ import {
   requestDigest,
   sealState,
 } from '../../../../src/eras/modern/client/request-state.js';
-import { Sealer } from '../../../../src/exchange/seal.js';
 import type { Principal } from '../../../../src/exchange/types.js';
+import { Sealer } from '../../../../src/exchange/utils/sealer.js';
 import { scanned } from '../../../support/json-node.js';
 
 const STATE: RequestState = {

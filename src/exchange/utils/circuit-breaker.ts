@@ -1,4 +1,4 @@
-import { ExchangeError } from './errors.js';
+import { ExchangeError } from '../errors.js';
 
 /** So many callers in a row wait in vain before the others are spared the wait. */
 const TRIES = 3;

@@ -1,4 +1,6 @@
-import { Backoff, RECONNECT } from './backoff.js';
+import { faultsTo, isFailure } from '../failures.js';
+import { WrongEra } from '../side-errors.js';
+import { Backoff, RECONNECT } from '../utils/backoff.js';
 import {
   type Change,
   type ChangeFilter,
@@ -11,9 +13,7 @@ import {
   NO_CHANGES,
   resourceUpdate,
   sameFilter,
-} from './changes.js';
-import { faultsTo, isFailure } from './failures.js';
-import { WrongEra } from './side-errors.js';
+} from './change.js';
 
 /** Notifies a hub of the changes at a backend. All subscribers of the hub share it. */
 export interface ChangeSource {

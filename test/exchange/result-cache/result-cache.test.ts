@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { cacheKey } from '../../src/exchange/cache-key.js';
-import { listChange, resourceUpdate } from '../../src/exchange/changes.js';
-import { principalOf, readCapabilities } from '../../src/exchange/digest.js';
-import { ExchangeError } from '../../src/exchange/errors.js';
-import { Exchange } from '../../src/exchange/exchange.js';
-import type { Freshness } from '../../src/exchange/kept.js';
-import { type Outcome, ownError, type ResultOutcome } from '../../src/exchange/outcome.js';
-import { ResultCache } from '../../src/exchange/result-cache.js';
-import type { Caller, Channel } from '../../src/exchange/types.js';
-import { getMember } from '../../src/jsonrpc/index.js';
-import { resultOutcome, scanned } from '../support/json-node.js';
+import { listChange, resourceUpdate } from '../../../src/exchange/changes/change.js';
+import { principalOf, readCapabilities } from '../../../src/exchange/digest.js';
+import { ExchangeError } from '../../../src/exchange/errors.js';
+import { Exchange } from '../../../src/exchange/exchange.js';
+import { type Outcome, ownError, type ResultOutcome } from '../../../src/exchange/outcome.js';
+import { cacheKey } from '../../../src/exchange/result-cache/cache-key.js';
+import type { Freshness } from '../../../src/exchange/result-cache/kept-result.js';
+import { ResultCache } from '../../../src/exchange/result-cache/result-cache.js';
+import type { Caller, Channel } from '../../../src/exchange/types.js';
+import { getMember } from '../../../src/jsonrpc/index.js';
+import { resultOutcome, scanned } from '../../support/json-node.js';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { MAX_TOKEN_CHARS, Sealer } from '../../src/exchange/seal.js';
+import { MAX_TOKEN_CHARS, Sealer } from '../../../src/exchange/utils/sealer.js';
 
 const ONE = 'the first secret';
 const TWO = 'the second secret';

@@ -1,5 +1,5 @@
+import type { Caller } from '../types.js';
 import { type ChangeSource, type ChangeSourceListener, Hub, type HubOptions } from './hub.js';
-import type { Caller } from './types.js';
 
 export type HubsOptions = Pick<HubOptions, 'onChange' | 'onFault'>;
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { CircuitBreaker } from '../../src/exchange/circuit-breaker.js';
-import { badGateway } from '../../src/exchange/errors.js';
-import { sleep } from '../support/net.js';
+import { badGateway } from '../../../src/exchange/errors.js';
+import { CircuitBreaker } from '../../../src/exchange/utils/circuit-breaker.js';
+import { sleep } from '../../support/net.js';
 
 const LIMIT_MS = 40;
 const PAUSE_MS = 150;

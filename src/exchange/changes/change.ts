@@ -6,7 +6,7 @@ import {
   Rope,
   stringOf,
   writeObject,
-} from '../jsonrpc/index.js';
+} from '../../jsonrpc/index.js';
 
 /** What can change without anyone having asked. */
 export const LIST_CHANGES = {

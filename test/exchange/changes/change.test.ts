@@ -15,8 +15,8 @@ import {
   resourceUpdate,
   sameFilter,
   subjectOf,
-} from '../../src/exchange/changes.js';
-import { type NotificationFrame, parseFrame } from '../../src/jsonrpc/index.js';
+} from '../../../src/exchange/changes/change.js';
+import { type NotificationFrame, parseFrame } from '../../../src/jsonrpc/index.js';
 
 const filter = (lists: ListChange[], resources: string[] = []): ChangeFilter => ({
   lists: new Set(lists),

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { abortable, pause } from '../../src/exchange/abortable.js';
+import { abortable, pause } from '../../../src/exchange/utils/abortable.js';
 
 describe('waiting for a promise until a signal is aborted', () => {
   it('gives the value where that comes first', async () => {

@@ -8,9 +8,9 @@ import {
   NO_CHANGES,
   resourceUpdate,
   subjectOf,
-} from '../../src/exchange/changes.js';
-import { badGateway } from '../../src/exchange/errors.js';
-import { type ChangeSourceListener, Hub, type Subscriber } from '../../src/exchange/hub.js';
+} from '../../../src/exchange/changes/change.js';
+import { type ChangeSourceListener, Hub, type Subscriber } from '../../../src/exchange/changes/hub.js';
+import { badGateway } from '../../../src/exchange/errors.js';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rewriteParams } from '../../src/exchange/rewrite.js';
+import { rewriteParams } from '../../src/exchange/rewrite-params.js';
 import { paramsOf } from '../support/json-node.js';
 
 const KEYS = ['e/version', 'e/caps'];

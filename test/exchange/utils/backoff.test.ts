@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Backoff } from '../../src/exchange/backoff.js';
+import { Backoff } from '../../../src/exchange/utils/backoff.js';
 
 const OPTIONS = { firstMs: 500, longestMs: 3_000, steadyMs: 10_000 };
 

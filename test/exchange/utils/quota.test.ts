@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { ANONYMOUS } from '../../src/exchange/digest.js';
-import { Quota } from '../../src/exchange/quota.js';
-import type { Principal } from '../../src/exchange/types.js';
+import { ANONYMOUS } from '../../../src/exchange/digest.js';
+import type { Principal } from '../../../src/exchange/types.js';
+import { Quota } from '../../../src/exchange/utils/quota.js';
 
 const ADA = 'ada' as Principal;
 const BOB = 'bob' as Principal;

@@ -1,6 +1,6 @@
-import { ANONYMOUS } from './digest.js';
-import { overloaded } from './errors.js';
-import type { Principal } from './types.js';
+import { ANONYMOUS } from '../digest.js';
+import { overloaded } from '../errors.js';
+import type { Principal } from '../types.js';
 
 export interface QuotaLimits {
   readonly max: number;

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import { abortable } from './abortable.js';
+import { type Change, covers, RESOURCE_UPDATED } from '../changes/change.js';
+import type { Exchange } from '../exchange.js';
+import type { Outcome, ResultOutcome } from '../outcome.js';
+import type { EraName } from '../types.js';
+import { abortable } from '../utils/abortable.js';
+import { deferred } from '../utils/deferred.js';
 import { type CacheKey, cacheKey, KEPT_UNTIL } from './cache-key.js';
-import { type Change, covers, RESOURCE_UPDATED } from './changes.js';
-import { deferred } from './deferred.js';
-import type { Exchange } from './exchange.js';
-import { Kept } from './kept.js';
-import type { Outcome, ResultOutcome } from './outcome.js';
-import type { EraName } from './types.js';
+import { Kept } from './kept-result.js';
 
 export interface ResultCacheOptions {
   readonly maxEntries: number;
