@@ -1,12 +1,10 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import { startLegacyBackend } from '../support/misbehave.js';
 import { legacy, RawJson } from '../support/raw.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 /** As the server writes its id, and as a client does that has read it and writes it anew. */
 const SPELLINGS = [
@@ -39,9 +37,8 @@ test.each(SPELLINGS)('the answer to the question %s may come under %s', async (a
       return true;
     },
   });
-  open.push(backend);
-  const gateway = await startGateway({ '/mcp': backend.url });
-  open.push(gateway);
+  await keep(backend);
+  const gateway = await keep(startGateway({ '/mcp': backend.url }));
   const client = await legacy(gateway.url(), { capabilities: { elicitation: {} } });
   const stream = await client.open('tools/call', { name: 'echo' });
   expect((await stream.next()).data).toContain(`"id":${asked}`);

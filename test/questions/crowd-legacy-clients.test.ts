@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import { type Loose, sleep } from '../support/net.js';
 import type { LegacySession } from '../support/raw.js';
 import { useVirtualTime } from '../support/virtual-time.js';
@@ -23,15 +24,12 @@ useVirtualTime();
 const COUNT = 50;
 const PRINCIPALS = ['ada', 'alan', 'grace', 'edsger', 'barbara'];
 const nameOf = (key: number): string => PRINCIPALS[key % PRINCIPALS.length] as string;
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
+const keep = keeper();
 
 async function gatewayTo(backend: { url: string; close(): Promise<void> }): Promise<TestGateway> {
   const gateway = await startGateway({ '/mcp': backend.url });
-  open.push(gateway, backend);
+  await keep(backend);
+  await keep(gateway);
   return gateway;
 }
 

@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import type { ScriptedBackend } from '../support/misbehave.js';
 import { startModernBackend } from '../support/misbehave.js';
 import { type Loose, sleep } from '../support/net.js';
@@ -24,15 +25,12 @@ useVirtualTime();
 
 const COUNT = 6;
 const everyone = Array.from({ length: COUNT }, (_, key) => `person ${key}`);
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
+const keep = keeper();
 
 async function gatewayTo(backend: ScriptedBackend, route: Loose = {}): Promise<string> {
   const gateway = await startGateway({ '/mcp': { backend: { url: backend.url }, ...route } });
-  open.push(gateway, backend);
+  await keep(backend);
+  await keep(gateway);
   return gateway.url();
 }
 

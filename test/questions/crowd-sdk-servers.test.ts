@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import type { Loose } from '../support/net.js';
 import { asking, type Peer, startEverything, startV1, startV2 } from '../support/peers/index.js';
 import { modern } from '../support/raw.js';
@@ -17,16 +18,13 @@ import {
 
 const COUNT = 50;
 const PRINCIPALS = ['ada', 'alan', 'grace', 'edsger', 'barbara'];
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
+const keep = keeper();
 
 async function gatewayTo(start: () => Promise<Peer>): Promise<{ peer: Peer; gateway: TestGateway }> {
   const peer = await start();
   const gateway = await startGateway({ '/mcp': peer.url });
-  open.push(gateway, peer);
+  await keep(peer);
+  await keep(gateway);
   return { peer, gateway };
 }
 

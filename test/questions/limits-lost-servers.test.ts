@@ -1,11 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { runCommandLine } from '../../src/commands/command-line.js';
 import { createGateway } from '../../src/gateway.js';
 import { testContext } from '../commands/support.js';
 import { configText, startGateway, type TestGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import { freePort, type Loose, sleep, until } from '../support/net.js';
 import { useVirtualTime } from '../support/virtual-time.js';
 import {
@@ -21,18 +22,15 @@ import {
 
 useVirtualTime();
 
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
+const keep = keeper();
 
 async function setUp(
   route: Loose = {},
 ): Promise<{ backend: AskingBackend; gateway: TestGateway; caller: ModernCaller }> {
   const backend = await startAskingBackend();
   const gateway = await startGateway({ '/mcp': { backend: { url: backend.url, era: 'legacy' }, ...route } });
-  open.push(gateway, backend);
+  await keep(backend);
+  await keep(gateway);
   return { backend, gateway, caller: new ModernCaller(gateway.url(), {}) };
 }
 
@@ -240,8 +238,7 @@ describe('the gateway ends while calls wait for people', () => {
   });
 
   test('on SIGTERM', async () => {
-    const backend = await startAskingBackend();
-    open.push(backend);
+    const backend = await keep(startAskingBackend());
     const folder = await mkdtemp(join(tmpdir(), 'questions-'));
     const file = join(folder, 'gateway.yaml');
     const port = await freePort();

@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import type { ModernOptions } from '../support/raw.js';
 import { useVirtualTime } from '../support/virtual-time.js';
@@ -18,11 +19,7 @@ import {
 
 useVirtualTime();
 
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
+const keep = keeper();
 
 async function setUp(
   route: Loose = {},
@@ -32,7 +29,8 @@ async function setUp(
   const gateway = await startGateway({
     '/mcp': { backend: { url: backend.url, era: 'legacy' }, questions, ...route },
   });
-  open.push(gateway, backend);
+  await keep(backend);
+  await keep(gateway);
   return { backend, gateway, caller: (options) => new ModernCaller(gateway.url(), {}, options) };
 }
 

@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import type { ScriptedBackend } from '../support/misbehave.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import type { LegacySession, RawStream } from '../support/raw.js';
@@ -19,11 +20,7 @@ import {
 
 useVirtualTime();
 
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
+const keep = keeper();
 
 interface Rig {
   backend: ScriptedBackend;
@@ -37,7 +34,8 @@ async function setUp(round: Round, options: Loose = {}): Promise<Rig> {
     { '/mcp': { backend: { url: backend.url, era: 'modern' }, questions: options.questions ?? {} } },
     options.config,
   );
-  open.push(gateway, backend);
+  await keep(backend);
+  await keep(gateway);
   return { backend, gateway, session: await legacyClient(gateway.url(), options.client) };
 }
 

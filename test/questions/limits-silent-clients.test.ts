@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { useVirtualTime } from '../support/virtual-time.js';
 import {
@@ -20,21 +21,15 @@ import {
 
 useVirtualTime();
 
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
+const keep = keeper();
 
 async function gatewayTo(url: string, options: Loose = {}): Promise<TestGateway> {
-  const gateway = await startGateway({ '/mcp': { backend: { url }, ...options } });
-  open.unshift(gateway);
+  const gateway = await keep(startGateway({ '/mcp': { backend: { url }, ...options } }));
   return gateway;
 }
 
 async function setUp(options: Loose = {}): Promise<{ backend: AskingBackend; gateway: TestGateway }> {
-  const backend = await startAskingBackend();
-  open.push(backend);
+  const backend = await keep(startAskingBackend());
   return { backend, gateway: await gatewayTo(backend.url, options) };
 }
 
@@ -86,8 +81,7 @@ describe('a legacy client that declared what it never answers', () => {
   });
 
   test('a modern server: the tool has failed, and the client is told', async () => {
-    const backend = await startRoundsBackend(() => asking({ a: elicitation('?') }, 's'));
-    open.push(backend);
+    const backend = await keep(startRoundsBackend(() => asking({ a: elicitation('?') }, 's')));
     const gateway = await gatewayTo(backend.url, QUICK);
     const session = await legacyClient(gateway.url());
     const stream = await session.open('tools/call', { name: 'ask' });
@@ -119,7 +113,7 @@ describe('a legacy client that declared what it never answers', () => {
         const backend = await startRoundsBackend((params) =>
           params.inputResponses ? done('slow') : asking({ a: elicitation('?') }, 's'),
         );
-        open.push(backend);
+        await keep(backend);
         return gatewayTo(backend.url, { timeouts: { total: '400ms', idle: '300ms' } });
       },
     ]) {
@@ -133,10 +127,8 @@ describe('a legacy client that declared what it never answers', () => {
   });
 
   test('a quiet stream is kept alive while it waits', async () => {
-    const backend = await startAskingBackend();
-    open.push(backend);
-    const gateway = await startGateway({ '/mcp': backend.url }, { keepAlive: '1s' });
-    open.unshift(gateway);
+    const backend = await keep(startAskingBackend());
+    const gateway = await keep(startGateway({ '/mcp': backend.url }, { keepAlive: '1s' }));
     const session = await legacyClient(gateway.url());
     const stream = await session.open('tools/call', { name: 'ask' });
     const question = await questionOn(stream);

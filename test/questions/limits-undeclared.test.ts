@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import type { LegacyScript } from '../support/misbehave.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
@@ -19,11 +20,7 @@ import {
 
 useVirtualTime();
 
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.close();
-});
+const keep = keeper();
 
 async function setUp(
   questions: Loose = {},
@@ -31,7 +28,8 @@ async function setUp(
 ): Promise<{ backend: AskingBackend; gateway: TestGateway }> {
   const backend = await startAskingBackend(script);
   const gateway = await startGateway({ '/mcp': { backend: { url: backend.url, era: 'legacy' }, questions } });
-  open.push(gateway, backend);
+  await keep(backend);
+  await keep(gateway);
   return { backend, gateway };
 }
 

@@ -1,5 +1,6 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import { type Step, startLegacyBackend } from '../support/misbehave.js';
 import { legacy } from '../support/raw.js';
 import { useVirtualTime } from '../support/virtual-time.js';
@@ -7,10 +8,7 @@ import { lastIdOf, resume } from './rig.js';
 
 useVirtualTime();
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 const params = { name: 'slow', arguments: {} };
 
@@ -34,9 +32,8 @@ async function start(how: 'end' | 'destroy', route: object = {}) {
       },
     },
   });
-  opened.push(backend);
-  const gateway = await startGateway({ '/mcp': { backend: { url: backend.url } } }, route);
-  opened.push(gateway);
+  await keep(backend);
+  const gateway = await keep(startGateway({ '/mcp': { backend: { url: backend.url } } }, route));
   return gateway.url();
 }
 

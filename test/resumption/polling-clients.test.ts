@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { keeper } from '../support/keeper.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { connectPinned } from '../support/pinned-clients.js';
 import { useVirtualTime } from '../support/virtual-time.js';
@@ -8,10 +9,7 @@ useVirtualTime();
 
 const HELD = { timeouts: { stream: '100ms' } };
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 /** A `fetch` that counts how often a client came back. */
 function counting() {
@@ -30,10 +28,9 @@ test('clients of the SDK poll as often as they have to, for calls and for the st
         route: HELD,
         script: { capabilities: { tools: { listChanged: true } } },
       });
-      opened.push(rig);
+      await keep(rig);
       const network = counting();
-      const client = await connectPinned(name, rig.gateway.url(), { fetch: network.fetch });
-      opened.push(client);
+      const client = await keep(connectPinned(name, rig.gateway.url(), { fetch: network.fetch }));
       const getStream = cell === 'LL' ? await until(() => rig.backend.streams[0], 'the stream') : undefined;
       const progress: number[] = [];
       const results: Loose[] = [];

@@ -1,7 +1,8 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startCell } from '../support/cells.js';
+import { keeper } from '../support/keeper.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { type LegacySession, legacy, modern, type RawStream } from '../support/raw.js';
 import { useVirtualTime } from '../support/virtual-time.js';
@@ -205,14 +206,10 @@ describe.each(['LL', 'LM'] as const)('%s: where streams are held for a time,', (
 const FORM = { type: 'object', properties: { a: { type: 'string' } } };
 const JSON_ONLY = { headers: { accept: 'application/json' } };
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 async function start(options: Loose = {}): Promise<ResumptionRig> {
-  const rig = await startResumption('LL', { route: HELD, ...options });
-  opened.push(rig);
+  const rig = await keep(startResumption('LL', { route: HELD, ...options }));
   return rig;
 }
 
@@ -226,8 +223,7 @@ test('streams are held for as long as they last where nothing else is set', asyn
 });
 
 test('modern clients and those on HTTP+SSE keep their connections', async () => {
-  const rig = await startCell('ML', { route: { ...HELD, legacySse: true } });
-  opened.push(rig);
+  const rig = await keep(startCell('ML', { route: { ...HELD, legacySse: true } }));
   rig.on('tools/call', async () => {
     await sleep(700);
     return rig.result('{"content":[]}');
@@ -235,7 +231,7 @@ test('modern clients and those on HTTP+SSE keep their connections', async () => 
   const { json } = await modern(rig.gateway.url(), 'tools/call', { name: 'a', arguments: {} });
   expect(json.result.content).toEqual([]);
   const client = new Client({ name: 'ExampleClient', version: '1.0.0' });
-  opened.push(client);
+  await keep(client);
   await client.connect(new SSEClientTransport(new URL(`${rig.gateway.url()}/sse`)) as Loose);
   for (let n = 0; n < 2; n += 1) expect(await client.callTool({ name: 'a' })).toEqual({ content: [] });
 });

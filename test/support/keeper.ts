@@ -5,11 +5,11 @@ import { afterEach } from 'vitest';
  * last first.
  */
 export function keeper() {
-  const open: { close(): Promise<void> }[] = [];
+  const open: { close(): unknown }[] = [];
   afterEach(async () => {
     for (const part of open.splice(0).reverse()) await part.close();
   });
-  return async <T extends { close(): Promise<void> }>(part: T | Promise<T>): Promise<T> => {
+  return async <T extends { close(): unknown }>(part: T | Promise<T>): Promise<T> => {
     const opened = await part;
     open.push(opened);
     return opened;

@@ -1,20 +1,18 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import type { Loose } from '../support/net.js';
 import { legacy } from '../support/raw.js';
 import { form, type ServerTask, startTaskServer, type TaskServer, text } from './task-server.js';
 
-const parts: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const part of parts.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 /** A server with tasks on its modern side alone. */
 async function start(backend: Loose = {}, work?: (task: ServerTask) => Promise<Loose>) {
   const server: TaskServer = await startTaskServer(work, undefined, true);
-  parts.push(server);
+  await keep(server);
   const gateway: TestGateway = await startGateway({ '/mcp': { backend: { url: server.url, ...backend } } });
-  parts.push(gateway);
+  await keep(gateway);
   return { server, gateway };
 }
 

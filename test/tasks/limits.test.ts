@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
+import { keeper } from '../support/keeper.js';
 import type { Step } from '../support/misbehave.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, type ModernOptions, modern } from '../support/raw.js';
@@ -9,14 +10,7 @@ import { form, startTaskServer, TASKS, type TaskServer, text } from './task-serv
 
 useVirtualTime();
 
-const parts: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const part of parts.splice(0).reverse()) await part.close();
-});
-function keep<T extends { close(): Promise<unknown> }>(part: T): T {
-  parts.push(part);
-  return part;
-}
+const keep = keeper();
 
 const KEY = { sealKeys: ['a-key-of-enough-characters'] };
 const knowing: ModernOptions = { capabilities: TASKS };
@@ -36,9 +30,9 @@ interface Setting {
 }
 
 async function start(tasks: Loose = {}, script: LegacyTaskScript = {}, route: Loose = {}): Promise<Setting> {
-  const server = keep(await startLegacyTaskServer(undefined, script));
+  const server = await keep(startLegacyTaskServer(undefined, script));
   const given = { backend: { url: server.url }, tasks, ...route };
-  const gateway = keep(await startGateway({ '/mcp': given, '/other': given }, KEY));
+  const gateway = await keep(startGateway({ '/mcp': given, '/other': given }, KEY));
   const call = async (method: string, params: Loose, options: ModernOptions, path?: string) =>
     (await modern(gateway.url(path), method, params, options)).json;
   return {
@@ -104,8 +98,8 @@ describe('the name of a task is good', () => {
   });
 
   test('for a session’s principal, for the tasks of a modern server', async () => {
-    const server: TaskServer = keep(await startTaskServer());
-    const gateway = keep(await startGateway({ '/mcp': server.url, '/other': server.url }, KEY));
+    const server: TaskServer = await keep(startTaskServer());
+    const gateway = await keep(startGateway({ '/mcp': server.url, '/other': server.url }, KEY));
     const session = (name: string, path?: string) =>
       legacy(gateway.url(path), { headers: { authorization: `Bearer ${name}` } });
     const ada = await session('ada');
@@ -132,8 +126,8 @@ test('the names of tasks are in no log', async () => {
   const { server, gateway, begin, ask } = await start();
   const id = await begin();
   for (const method of METHODS) await ask(method, id);
-  const modernServer = keep(await startTaskServer());
-  const other = keep(await startGateway({ '/mcp': modernServer.url }));
+  const modernServer = await keep(startTaskServer());
+  const other = await keep(startGateway({ '/mcp': modernServer.url }));
   const session = await legacy(other.url());
   const params = { name: 'slow', arguments: {}, task: {} };
   const { taskId } = (await session.request('tools/call', params)).json.result.task;
@@ -229,8 +223,8 @@ describe('a crowd', () => {
   });
 
   test('of legacy clients is held to the same limits where results are kept for them', async () => {
-    const server = keep(await startTaskServer());
-    const gateway = keep(await startGateway({ '/mcp': { backend: { url: server.url }, tasks: { max: 3 } } }));
+    const server = await keep(startTaskServer());
+    const gateway = await keep(startGateway({ '/mcp': { backend: { url: server.url }, tasks: { max: 3 } } }));
     const session = await legacy(gateway.url());
     const ids: string[] = [];
     for (let n = 0; n < 3; n++) {

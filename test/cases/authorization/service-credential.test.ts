@@ -1,31 +1,28 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startSseBackend, TOOLS } from '../../http-sse/scripted.js';
 import { type Backend, startBackend } from '../../support/backend.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { legacy, modern } from '../../support/raw.js';
 import { useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
 
-const open: { close(): unknown }[] = [];
-afterEach(async () => {
-  for (const thing of open.splice(0).reverse()) await thing.close();
-});
+const keep = keeper();
 
 /** A server that refuses every credential. */
 async function refusing(status: number): Promise<Backend> {
   const backend = await startBackend(({ sendText }) =>
     sendText('Token expired', status, { 'www-authenticate': 'Bearer error="invalid_token"' }),
   );
-  open.push(backend);
+  await keep(backend);
   return backend;
 }
 
 async function gatewayTo(url: string, authorization: 'forward' | 'drop', era: string): Promise<TestGateway> {
   const headers = authorization === 'drop' ? { authorization: 'Bearer service' } : {};
-  const gateway = await startGateway({ '/mcp': { backend: { url, era, authorization, headers } } });
-  open.push(gateway);
+  const gateway = await keep(startGateway({ '/mcp': { backend: { url, era, authorization, headers } } }));
   return gateway;
 }
 
@@ -64,7 +61,7 @@ describe.each([
 ] as const)('%s that knows the gateway by a credential', (_name, begin) => {
   async function shown(authorization?: 'forward'): Promise<{ own: unknown[]; none: unknown[] }> {
     const backend = await begin();
-    open.push(backend);
+    await keep<{ close(): unknown }>(backend);
     const gateway = await startGateway({
       '/mcp': {
         backend: {
@@ -74,7 +71,7 @@ describe.each([
         },
       },
     });
-    open.push(gateway);
+    await keep(gateway);
     const asked = async (options: typeof OWN | undefined): Promise<unknown[]> => {
       const before = backend.requests.length;
       await modern(gateway.url(), 'tools/list', {}, options);

@@ -1,21 +1,17 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { until } from '../../support/net.js';
 import { LEGACY, legacy, MODERN, modern } from '../../support/raw.js';
 import { type HttpAnswer, isProbe, plain, probed, refusedVersion, rpcError, rpcResult } from './answers.js';
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 /** A gateway in front of a legacy server that answers the probe in a way of its own. */
 async function behind(probe: HttpAnswer): Promise<{ gateway: TestGateway; backend: ScriptedBackend }> {
-  const backend = await startLegacyBackend({ intercept: probed(probe) });
-  open.push(backend);
-  const gateway = await startGateway({ '/mcp': backend.url });
-  open.push(gateway);
+  const backend = await keep(startLegacyBackend({ intercept: probed(probe) }));
+  const gateway = await keep(startGateway({ '/mcp': backend.url }));
   return { gateway, backend };
 }
 
@@ -108,9 +104,8 @@ test('a server that demands a session for all but the handshake, in plain text, 
       return true;
     },
   });
-  open.push(backend);
-  const gateway = await startGateway({ '/mcp': backend.url });
-  open.push(gateway);
+  await keep(backend);
+  const gateway = await keep(startGateway({ '/mcp': backend.url }));
   expect((await modern(gateway.url(), 'tools/list')).json.result.tools).toHaveLength(1);
   expect(verdicts(gateway)[0].reason).toContain('HTTP 404');
 });
@@ -141,9 +136,8 @@ test('a server that refuses the version of the probe and names the same one is a
       return true;
     },
   });
-  open.push(backend);
-  const gateway = await startGateway({ '/mcp': backend.url });
-  open.push(gateway);
+  await keep(backend);
+  const gateway = await keep(startGateway({ '/mcp': backend.url }));
   await until(() => verdicts(gateway).length > 0, 'the verdict');
   expect(verdicts(gateway)[0].era).toBe('modern');
   expect((await modern(gateway.url(), 'tools/list')).json.result.tools).toHaveLength(1);

@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { legacy, modern } from '../../support/raw.js';
 import { useVirtualTime } from '../../support/virtual-time.js';
@@ -7,10 +8,7 @@ import { useVirtualTime } from '../../support/virtual-time.js';
 useVirtualTime();
 
 const USUAL = 'application/json, text/event-stream';
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 type Refusal = 'text' | 'json';
 
@@ -29,9 +27,8 @@ async function start(
       return true;
     },
   });
-  opened.push(backend);
-  const gateway = await startGateway({ '/mcp': { backend: { url: backend.url, ...route } } });
-  opened.push(gateway);
+  await keep(backend);
+  const gateway = await keep(startGateway({ '/mcp': { backend: { url: backend.url, ...route } } }));
   return { backend, gateway };
 }
 

@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { until } from '../../support/net.js';
 import { legacy, modern } from '../../support/raw.js';
@@ -7,10 +8,7 @@ import { useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 /** A server that looks at Host as SDK servers do on loopback: a list of names, each with any port. */
 async function start(
@@ -25,10 +23,9 @@ async function start(
       return true;
     },
   });
-  opened.push(backend);
+  await keep(backend);
   const given = typeof route === 'function' ? route(backend) : route;
-  const gateway = await startGateway({ '/mcp': { backend: { url: backend.url, ...given } } });
-  opened.push(gateway);
+  const gateway = await keep(startGateway({ '/mcp': { backend: { url: backend.url, ...given } } }));
   return { backend, gateway };
 }
 
@@ -93,9 +90,8 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
         return strict;
       },
     });
-    opened.push(backend);
-    const gateway = await startGateway({ '/mcp': backend.url });
-    opened.push(gateway);
+    await keep(backend);
+    const gateway = await keep(startGateway({ '/mcp': backend.url }));
     expect((await modern(gateway.url(), 'tools/list')).status).toBe(502);
     strict = false;
     expect((await modern(gateway.url(), 'tools/list')).status).toBe(200);

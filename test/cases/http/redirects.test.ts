@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import {
   type BackendExchange,
   type ScriptedBackend,
@@ -12,10 +13,7 @@ import { useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 type Era = 'legacy' | 'modern';
 
@@ -36,10 +34,9 @@ async function start(
       return true;
     },
   });
-  opened.push(backend);
+  await keep(backend);
   const url = new URL(path, backend.url).href;
-  const gateway = await startGateway({ '/mcp': { backend: { url, headers: { 'x-key': 'secret' } } } });
-  opened.push(gateway);
+  const gateway = await keep(startGateway({ '/mcp': { backend: { url, headers: { 'x-key': 'secret' } } } }));
   return { backend, gateway };
 }
 

@@ -1,23 +1,20 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type StepHandler, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { sleep, until } from '../../support/net.js';
 import { legacy, MODERN, modern } from '../../support/raw.js';
 
 /** Nothing that a call waits for at a backend is waited for once the call is cancelled. */
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 const never: StepHandler = () => undefined;
 /** Longer than any test takes, so that only the cancellation can end a wait. */
 const TIMEOUTS = { connect: '60s', probe: '60s', idle: '60s', total: '60s' };
 
 async function gatewayTo(url: string, route: Record<string, unknown> = {}): Promise<TestGateway> {
-  const gateway = await startGateway({ '/mcp': { backend: { url }, timeouts: TIMEOUTS, ...route } });
-  opened.push(gateway);
+  const gateway = await keep(startGateway({ '/mcp': { backend: { url }, timeouts: TIMEOUTS, ...route } }));
   return gateway;
 }
 
@@ -34,8 +31,7 @@ const cancelledIn =
     logs.some((line) => line.method === method && line.outcome === 'cancelled');
 
 test('the search for the era of a backend', async () => {
-  const backend = await startModernBackend({ on: { 'server/discover': never } });
-  opened.push(backend);
+  const backend = await keep(startModernBackend({ on: { 'server/discover': never } }));
   const gateway = await gatewayTo(backend.url);
   const call = leaving(gateway, 'tools/list');
   await until(() => backend.received('server/discover').length > 0, 'the probe');
@@ -56,7 +52,7 @@ test('the handshake with a backend, for a description of it', async () => {
       },
     },
   });
-  opened.push(backend);
+  await keep(backend);
   const gateway = await gatewayTo(backend.url, { backend: { url: backend.url, era: 'legacy' } });
   const call = leaving(gateway, 'server/discover');
   await until(() => backend.received('initialize').length > 0, 'the handshake');
@@ -66,8 +62,7 @@ test('the handshake with a backend, for a description of it', async () => {
 });
 
 test('a place in the queue for a session, which goes to the next', async () => {
-  const backend = await startLegacyBackend({ on: { 'tools/call': never } });
-  opened.push(backend);
+  const backend = await keep(startLegacyBackend({ on: { 'tools/call': never } }));
   const gateway = await gatewayTo(backend.url, { sessions: { isolation: 'call', max: 1 } });
   const holder = leaving(gateway, 'tools/call', { name: 'echo', arguments: {} });
   await until(() => backend.received('tools/call').length > 0, 'the call');
@@ -104,7 +99,7 @@ test("the backend's answer about a task, whose request is then ended", async () 
       },
     },
   });
-  opened.push(backend);
+  await keep(backend);
   const gateway = await gatewayTo(backend.url);
   const client = await legacy(gateway.url(), { capabilities: { tasks: {} } });
   const call = await client.request('tools/call', { name: 'a', arguments: {}, task: {} });

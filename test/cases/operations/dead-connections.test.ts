@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import {
   type BackendExchange,
   type ScriptedBackend,
@@ -13,10 +14,7 @@ import { useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 /** Ways in which a connection turns out to be dead once a request was written to it. */
 const DEATHS: Record<string, (socket: Socket) => void> = {
@@ -65,9 +63,8 @@ async function start(era: 'legacy' | 'modern', script: Loose = {}): Promise<Rig>
       ...script.on,
     },
   });
-  opened.push(backend);
-  const gateway = await startGateway({ '/mcp': backend.url });
-  opened.push(gateway);
+  await keep(backend);
+  const gateway = await keep(startGateway({ '/mcp': backend.url }));
   const rig: Rig = {
     backend,
     gateway,
@@ -212,9 +209,8 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
           return true;
         },
       });
-      opened.push(backend);
-      const gateway = await startGateway({ '/mcp': backend.url });
-      opened.push(gateway);
+      await keep(backend);
+      const gateway = await keep(startGateway({ '/mcp': backend.url }));
       const session = await legacy(gateway.url());
       expect(session.initialize.status).toBe(200);
       expect((await session.request('tools/list')).status).toBe(200);
@@ -291,10 +287,8 @@ test('the connection of a stream that its server has ended is not taken again: t
 });
 
 test('the gateway keeps the connections of its clients for longer than balancers keep theirs', async () => {
-  const backend = await startModernBackend();
-  opened.push(backend);
-  const gateway = await startGateway({ '/mcp': backend.url });
-  opened.push(gateway);
+  const backend = await keep(startModernBackend());
+  const gateway = await keep(startGateway({ '/mcp': backend.url }));
   const answer = await modern(gateway.url(), 'tools/list', {}, { headers: { connection: 'keep-alive' } });
   const seconds = Number(/timeout=(\d+)/.exec(String(answer.headers['keep-alive']))?.[1]);
   expect(seconds).toBeGreaterThan(60);

@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { type Loose, sleep, until } from '../../support/net.js';
 import { type LegacySession, legacy, modern, open as openStream, send } from '../../support/raw.js';
@@ -7,14 +8,7 @@ import { useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
 
-const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of open.splice(0).reverse()) await part.close();
-});
-const keep = async <T extends { close(): Promise<void> }>(part: Promise<T>): Promise<T> => {
-  open.push(await part);
-  return part;
-};
+const keep = keeper();
 
 const SEAL_KEY = Buffer.alloc(32, 7).toString('base64');
 const echo = { name: 'echo', arguments: { a: 1 } };
@@ -29,21 +23,19 @@ const BERT = { iss: 'https://idp.example.com', sub: 'bert' };
 const CHALLENGE = 'Bearer error="invalid_token"';
 
 /** A legacy server that verifies the credential of every request, as those do that stand behind an OAuth guard. */
-async function guarded(): Promise<ScriptedBackend & { revoked: Set<string> }> {
+async function startGuarded(): Promise<ScriptedBackend & { revoked: Set<string> }> {
   const revoked = new Set<string>();
-  const backend = await keep(
-    startLegacyBackend({
-      intercept: ({ headers: { authorization = '' }, sendText }) => {
-        if (
-          (authorization.endsWith('good') || authorization.startsWith('Bearer opaque')) &&
-          !revoked.has(authorization)
-        )
-          return false;
-        sendText('Token expired', 401, { 'www-authenticate': CHALLENGE });
-        return true;
-      },
-    }),
-  );
+  const backend = await startLegacyBackend({
+    intercept: ({ headers: { authorization = '' }, sendText }) => {
+      if (
+        (authorization.endsWith('good') || authorization.startsWith('Bearer opaque')) &&
+        !revoked.has(authorization)
+      )
+        return false;
+      sendText('Token expired', 401, { 'www-authenticate': CHALLENGE });
+      return true;
+    },
+  });
   return { ...backend, revoked };
 }
 
@@ -87,10 +79,8 @@ describe('a session', () => {
   let session: LegacySession;
   let anna: string;
   beforeAll(async () => {
-    backend = await guarded();
+    backend = await startGuarded();
     gateway = await startGateway({ '/mcp': backend.url, '/other': backend.url });
-    // For the whole of this group.
-    open.splice(0);
   });
   afterAll(async () => {
     await gateway.close();
@@ -216,7 +206,7 @@ describe('a session', () => {
 });
 
 test('a renewed token is good for a session that another replica, or a restart, has to take up', async () => {
-  const backend = await guarded();
+  const backend = await keep(startGuarded());
   const gateway = await keep(startGateway({ '/mcp': backend.url }, { sealKeys: [SEAL_KEY] }));
   const session = await legacy(gateway.url(), { headers: { authorization: jwt(ANNA) } });
   const twin = await keep(startGateway({ '/mcp': backend.url }, { sealKeys: [SEAL_KEY] }));
@@ -285,7 +275,7 @@ test('a token that is not passed on cannot be judged, so a session belongs to th
 });
 
 test('tokens with no owner that could be told are each an owner of their own', async () => {
-  const backend = await guarded();
+  const backend = await keep(startGuarded());
   const gateway = await keep(startGateway({ '/mcp': backend.url }));
   const session = await legacy(gateway.url(), { headers: { authorization: 'Bearer opaque-1' } });
   expect((await call(session, 'Bearer opaque-2')).status).toBe(404);

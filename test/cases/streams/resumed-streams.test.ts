@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import {
   type BackendExchange,
   type ScriptedBackend,
@@ -13,10 +14,7 @@ import { useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 const params = { name: 'echo', arguments: {}, _meta: { progressToken: 'mine' } };
 const CLIENTS: Record<string, (gateway: TestGateway) => Promise<RawResponse>> = {
@@ -60,9 +58,8 @@ async function start({ first, again, end = 'end', timeouts = {}, sessions = {} }
       },
     },
   });
-  opened.push(backend);
-  const gateway = await startGateway({ '/mcp': { backend: { url: backend.url }, timeouts, sessions } });
-  opened.push(gateway);
+  await keep(backend);
+  const gateway = await keep(startGateway({ '/mcp': { backend: { url: backend.url }, timeouts, sessions } }));
   const resumed = () =>
     backend.requests.filter(
       ({ method, headers }) => method === 'GET' && headers['last-event-id'] !== undefined,
@@ -240,9 +237,8 @@ test('the modern era has no resumption: a stream that broke off is an error at o
         },
       },
     });
-    opened.push(backend);
-    const gateway = await startGateway({ '/mcp': backend.url });
-    opened.push(gateway);
+    await keep(backend);
+    const gateway = await keep(startGateway({ '/mcp': backend.url }));
     for (const call of Object.values(CLIENTS)) {
       const begun = Date.now();
       const answer = await call(gateway);

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import {
   type ScriptedBackend,
   type Step,
@@ -14,10 +15,7 @@ import { useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
 
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 /** What a backend writes in all, and what buffers of the system on the way may take in of it before a reader reads. */
 const MESSAGES = 1_400;
@@ -142,7 +140,8 @@ describe.each(['legacy', 'modern'] as const)(
         },
       });
       const gateway = await startGateway({ '/mcp': backend.url }, config);
-      opened.push(backend, gateway);
+      await keep(backend);
+      await keep(gateway);
       return { backend, gateway };
     }
 
@@ -215,9 +214,8 @@ describe('a client that reads nothing of its session stream', () => {
         },
       },
     });
-    opened.push(backend);
-    const gateway = await startGateway({ '/mcp': backend.url }, config);
-    opened.push(gateway);
+    await keep(backend);
+    const gateway = await keep(startGateway({ '/mcp': backend.url }, config));
     const session = await legacy(gateway.url());
     const response = await openUnread(gateway.url(), { ...session.headers, accept: 'text/event-stream' });
     return { chatter, session, response, backend };
@@ -281,9 +279,8 @@ test('what a server says on its own stream during the call of a slow reader is h
     },
   });
   const streams = new Map<unknown, Step['res']>();
-  opened.push(backend);
-  const gateway = await startGateway({ '/mcp': backend.url });
-  opened.push(gateway);
+  await keep(backend);
+  const gateway = await keep(startGateway({ '/mcp': backend.url }));
   const { headers, body } = modernRequest(
     'tools/call',
     { name: 'echo', arguments: {} },
@@ -321,9 +318,8 @@ test('changes that a slow reader has not read yet are told to it once', async ()
       },
     },
   });
-  opened.push(backend);
-  const gateway = await startGateway({ '/mcp': backend.url });
-  opened.push(gateway);
+  await keep(backend);
+  const gateway = await keep(startGateway({ '/mcp': backend.url }));
   const session = await legacy(gateway.url());
   const response = await openUnread(gateway.url(), { ...session.headers, accept: 'text/event-stream' });
   await until(() => written === flood, 'the backend to have told of everything', 20_000);
