@@ -1,4 +1,5 @@
-import type { ForwardedHeaders, Principal } from '../exchange/types.js';
+import type { Principal } from '../exchange/credentials.js';
+import type { ForwardedHeaders } from '../exchange/forwarded-headers.js';
 import type { HttpResponse } from './http-response.js';
 import type { McpHeaders } from './mcp-headers.js';
 import type { ClientResponse } from './response.js';

@@ -1,10 +1,11 @@
 import type { HttpCall, StreamCall } from '../downstream/http-call.js';
 import type { ReplayBudget } from '../downstream/replay-budget.js';
 import type { Change } from '../exchange/changes/change.js';
+import type { ForwardedHeaders } from '../exchange/forwarded-headers.js';
 import type { Outbound } from '../exchange/outbound.js';
+import type { EraName, Revision } from '../exchange/revision.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { TaskLimits } from '../exchange/tasks.js';
-import type { EraName, ForwardedHeaders, Revision } from '../exchange/types.js';
 import type { Sealer } from '../exchange/utils/sealer.js';
 import type { Ticker } from '../exchange/utils/ticker.js';
 import type { Batch, Frame } from '../jsonrpc/index.js';

@@ -1,15 +1,10 @@
 import type { JsonNode, RequestId } from '../jsonrpc/index.js';
+import type { Caller } from './caller.js';
+import type { Channel, ClientAnswer, ServerMessage, ServerRequest } from './channel.js';
 import { cancelled } from './errors.js';
+import type { ForwardedHeaders } from './forwarded-headers.js';
+import type { EraName } from './revision.js';
 import type { TaskKeeper } from './tasks.js';
-import type {
-  Answer,
-  Caller,
-  Channel,
-  EraName,
-  ForwardedHeaders,
-  ServerMessage,
-  ServerRequest,
-} from './types.js';
 import { NOWHERE, type UnorderedSetItem } from './utils/unordered-set.js';
 
 /** The params of a client's request where they stand in its body, with the era's own `_meta` keys named. */
@@ -189,7 +184,7 @@ export class Exchange implements UnorderedSetItem {
   }
 
   /** See {@link Channel.ask}. */
-  ask(question: ServerRequest): Promise<Answer> {
+  ask(question: ServerRequest): Promise<ClientAnswer> {
     for (const observer of this.#observers) observer.onServerRequest?.();
     return this.#channel.ask(question).then((answer) => {
       if (answer.forwarded !== undefined) this.renew(answer.forwarded);

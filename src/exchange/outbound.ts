@@ -1,8 +1,9 @@
+import type { Caller } from './caller.js';
 import type { ChangeFilter } from './changes/change.js';
 import type { Subscriber, Subscription } from './changes/hub.js';
 import type { Exchange } from './exchange.js';
 import type { Outcome } from './outcome.js';
-import type { Caller, EraName } from './types.js';
+import type { EraName } from './revision.js';
 
 /** What a backend says of itself, in the words of its own era. */
 export interface ServerDescription {

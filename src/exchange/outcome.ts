@@ -9,7 +9,7 @@ import {
   writeObject,
 } from '../jsonrpc/index.js';
 import type { Freshness, Kept } from './result-cache/kept-result.js';
-import type { EraName } from './types.js';
+import type { EraName } from './revision.js';
 
 /** Changes to one object of a result, collected by the codecs and applied once, when the answer is written. */
 export type PendingEdits = Map<string, Rope | string | undefined>;

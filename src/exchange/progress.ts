@@ -7,8 +7,8 @@ import {
   textOf,
   writeObject,
 } from '../jsonrpc/index.js';
+import type { ServerMessage } from './channel.js';
 import type { Exchange } from './exchange.js';
-import type { ServerMessage } from './types.js';
 
 export const PROGRESS = 'notifications/progress';
 

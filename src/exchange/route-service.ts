@@ -1,9 +1,10 @@
+import type { Caller } from './caller.js';
 import type { ChangeFilter } from './changes/change.js';
 import type { Subscriber } from './changes/hub.js';
 import type { Exchange } from './exchange.js';
 import type { ServerDescription } from './outbound.js';
 import type { ErrorOutcome, Outcome } from './outcome.js';
-import type { Caller, EraName } from './types.js';
+import type { EraName } from './revision.js';
 
 /** What the inbound sides need of a route: its backend, whatever era it is of. */
 export interface RouteService {

@@ -1,4 +1,4 @@
-import type { Caller } from './types.js';
+import type { Caller } from './caller.js';
 import { isRecord } from './utils/is-record.js';
 
 /** Requests during which a server may ask the client (basic/patterns/mrtr, "Supported Requests"). */

@@ -1,7 +1,9 @@
 import { type ErrorFrame, getMember, type JsonNode, scanJson, stringOf, textOf } from '../jsonrpc/index.js';
+import type { Caller } from './caller.js';
+import type { Channel } from './channel.js';
+import type { ClientCapabilities } from './client-capabilities.js';
 import { CODE } from './errors.js';
 import { type Outcome, ownError } from './outcome.js';
-import type { Caller, Channel, ClientCapabilities } from './types.js';
 import { isRecord } from './utils/is-record.js';
 
 /** The extension under which the modern era has tasks, and the name that they go by in the neutral form. */

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { StreamCall } from '../downstream/http-call.js';
 import type { HttpResponse } from '../downstream/http-response.js';
 import { readMcpHeaders } from '../downstream/mcp-headers.js';
-import { principalOf } from '../exchange/digest.js';
-import { FORWARDED_HEADERS, type ForwardedHeaders, NO_FORWARDED } from '../exchange/types.js';
+import { principalOf } from '../exchange/credentials.js';
+import { FORWARDED_HEADERS, type ForwardedHeaders, NO_FORWARDED } from '../exchange/forwarded-headers.js';
 import type { Endpoint } from './endpoint.js';
 import type { ParsedRequest } from './pipeline.js';
 

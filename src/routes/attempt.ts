@@ -1,8 +1,8 @@
+import type { Caller } from '../exchange/caller.js';
 import { ExchangeError } from '../exchange/errors.js';
 import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { CallRouting, Outbound } from '../exchange/outbound.js';
 import { OtherSide, WrongEra } from '../exchange/side-errors.js';
-import type { Caller } from '../exchange/types.js';
 import { waitFor } from '../exchange/utils/abortable.js';
 import type { EraChoice } from './era-choice.js';
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
+import type { Caller } from '../exchange/caller.js';
 import type { ServerDescription } from '../exchange/outbound.js';
-import type { Caller } from '../exchange/types.js';
 
 interface Entry {
   readonly description: ServerDescription;

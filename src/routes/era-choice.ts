@@ -1,6 +1,7 @@
+import type { Caller } from '../exchange/caller.js';
 import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { Outbound } from '../exchange/outbound.js';
-import type { Caller, EraName } from '../exchange/types.js';
+import type { EraName } from '../exchange/revision.js';
 
 /** Chooses the era, and with it the side of the gateway, that carries out a request on a backend. */
 export interface EraChoice {

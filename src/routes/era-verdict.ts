@@ -1,7 +1,8 @@
 import type { ProbeFinding } from '../eras/index.js';
 import { badGateway, unreachable } from '../exchange/errors.js';
 import { faultsTo } from '../exchange/failures.js';
-import type { EraName, ForwardedHeaders } from '../exchange/types.js';
+import type { ForwardedHeaders } from '../exchange/forwarded-headers.js';
+import type { EraName } from '../exchange/revision.js';
 
 /** The era that a backend is held to be of, and why. */
 export interface Verdict {

@@ -1,10 +1,11 @@
 import type { LegSetting } from '../config/index.js';
+import type { Caller } from '../exchange/caller.js';
 import { ExchangeError } from '../exchange/errors.js';
 import type { ExchangeRequest } from '../exchange/exchange.js';
 import type { Outbound } from '../exchange/outbound.js';
+import type { EraName } from '../exchange/revision.js';
 import { mayBeAsked } from '../exchange/server-requests.js';
 import { WrongEra } from '../exchange/side-errors.js';
-import type { Caller, EraName } from '../exchange/types.js';
 import type { EraChoice } from './era-choice.js';
 import { EraVerdict, type EraVerdictOptions } from './era-verdict.js';
 

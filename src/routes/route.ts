@@ -1,3 +1,4 @@
+import type { Caller } from '../exchange/caller.js';
 import type { ChangeFilter } from '../exchange/changes/change.js';
 import type { Subscriber } from '../exchange/changes/hub.js';
 import { badGateway, CODE, cancelled, ExchangeError, timedOut } from '../exchange/errors.js';
@@ -6,9 +7,9 @@ import type { CallRouting, Outbound, ServerDescription } from '../exchange/outbo
 import { type ErrorOutcome, type Outcome, ownError } from '../exchange/outcome.js';
 import { CACHEABLE } from '../exchange/result-cache/cache-key.js';
 import type { ResultCache } from '../exchange/result-cache/result-cache.js';
+import type { EraName } from '../exchange/revision.js';
 import type { RouteService } from '../exchange/route-service.js';
 import { WrongEra } from '../exchange/side-errors.js';
-import type { Caller, EraName } from '../exchange/types.js';
 import { abortable, waitFor } from '../exchange/utils/abortable.js';
 import type { Ticker } from '../exchange/utils/ticker.js';
 import { attempt } from './attempt.js';

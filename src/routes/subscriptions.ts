@@ -1,5 +1,5 @@
+import type { Principal } from '../exchange/credentials.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { Principal } from '../exchange/types.js';
 
 /**
  * The open subscriptions of a route, up to a limit. At the limit the principal with the most loses its oldest one to a

@@ -1,5 +1,5 @@
 import type { BackendConfig } from '../config/index.js';
-import type { Revision } from '../exchange/types.js';
+import type { Revision } from '../exchange/revision.js';
 import type { Ticker } from '../exchange/utils/ticker.js';
 import { AutoTransport } from '../upstream/http-sse/auto-transport.js';
 import type { UrlTransport } from '../upstream/http-sse/session-opening.js';

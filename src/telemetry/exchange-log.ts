@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Exchange, ExchangeRequest } from '../exchange/exchange.js';
 import type { Outcome } from '../exchange/outcome.js';
-import type { EraName } from '../exchange/types.js';
+import type { EraName } from '../exchange/revision.js';
 import { getMember } from '../jsonrpc/index.js';
 
 const LETTER: Readonly<Record<EraName, string>> = { legacy: 'L', modern: 'M' };

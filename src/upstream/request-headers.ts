@@ -1,4 +1,4 @@
-import { FORWARDED_HEADERS, type ForwardedHeaders } from '../exchange/types.js';
+import { FORWARDED_HEADERS, type ForwardedHeaders } from '../exchange/forwarded-headers.js';
 
 /**
  * Adds the headers that are forwarded from the caller to those of a request.

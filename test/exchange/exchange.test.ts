@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
+import type { Channel } from '../../src/exchange/channel.js';
 import { ExchangeError } from '../../src/exchange/errors.js';
 import { Exchange } from '../../src/exchange/exchange.js';
-import type { Channel } from '../../src/exchange/types.js';
 
 const BYTES = Buffer.from('{}');
 const CHANNEL: Channel = {

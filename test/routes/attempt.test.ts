@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { Caller } from '../../src/exchange/caller.js';
 import { ExchangeError } from '../../src/exchange/errors.js';
 import type { CallRouting, Outbound } from '../../src/exchange/outbound.js';
 import { type ErrorOutcome, ownError } from '../../src/exchange/outcome.js';
 import { OtherSide, WrongEra } from '../../src/exchange/side-errors.js';
-import type { Caller } from '../../src/exchange/types.js';
 import { attempt } from '../../src/routes/attempt.js';
 import type { EraChoice } from '../../src/routes/era-choice.js';
 

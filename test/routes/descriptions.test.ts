@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Caller } from '../../src/exchange/caller.js';
+import type { ClientSession } from '../../src/exchange/client-session.js';
 import type { ServerDescription } from '../../src/exchange/outbound.js';
-import type { Caller, ClientSession } from '../../src/exchange/types.js';
 import { Descriptions } from '../../src/routes/descriptions.js';
 
 beforeEach(() => {

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ProbeFinding } from '../../src/eras/era.js';
+import type { Caller } from '../../src/exchange/caller.js';
 import { badGateway, ExchangeError } from '../../src/exchange/errors.js';
 import type { Outbound } from '../../src/exchange/outbound.js';
 import { ownError } from '../../src/exchange/outcome.js';
+import type { EraName } from '../../src/exchange/revision.js';
 import { WrongEra } from '../../src/exchange/side-errors.js';
-import type { Caller, EraName } from '../../src/exchange/types.js';
 import { PinnedEra } from '../../src/routes/era-choice.js';
 import type { Verdict } from '../../src/routes/era-verdict.js';
 import { ProbedEra, type ProbedEraOptions } from '../../src/routes/probed-era.js';

@@ -1,9 +1,11 @@
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
-import { readCapabilities } from '../../src/exchange/digest.js';
+import type { Caller } from '../../src/exchange/caller.js';
+import { readCapabilities } from '../../src/exchange/client-capabilities.js';
+import type { Principal } from '../../src/exchange/credentials.js';
 import { Exchange } from '../../src/exchange/exchange.js';
+import { NO_FORWARDED } from '../../src/exchange/forwarded-headers.js';
 import { type Outcome, ownError, ownResult } from '../../src/exchange/outcome.js';
-import { type Caller, NO_FORWARDED, type Principal } from '../../src/exchange/types.js';
 import { type RequestId, scanJson } from '../../src/jsonrpc/index.js';
 import { ExchangeLog } from '../../src/telemetry/exchange-log.js';
 

@@ -1,4 +1,4 @@
-import type { Caller } from '../types.js';
+import type { Caller } from '../caller.js';
 import { type ChangeSource, type ChangeSourceListener, Hub, type HubOptions } from './hub.js';
 
 export type HubsOptions = Pick<HubOptions, 'onChange' | 'onFault'>;

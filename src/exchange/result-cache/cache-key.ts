@@ -1,8 +1,8 @@
 import { getMember, nameMap } from '../../jsonrpc/index.js';
 import { LIST_CHANGES, RESOURCE_UPDATED } from '../changes/change.js';
 import type { Exchange, Params } from '../exchange.js';
+import type { EraName } from '../revision.js';
 import { rewriteParams } from '../rewrite-params.js';
-import type { EraName } from '../types.js';
 
 /** Methods whose results may be kept (server/utilities/caching), and the change that makes each of them old. */
 export const KEPT_UNTIL: ReadonlyMap<string, string> = nameMap({

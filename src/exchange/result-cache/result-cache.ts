@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type Change, covers, RESOURCE_UPDATED } from '../changes/change.js';
 import type { Exchange } from '../exchange.js';
 import type { Outcome, ResultOutcome } from '../outcome.js';
-import type { EraName } from '../types.js';
+import type { EraName } from '../revision.js';
 import { abortable } from '../utils/abortable.js';
 import { deferred } from '../utils/deferred.js';
 import { type CacheKey, cacheKey, KEPT_UNTIL } from './cache-key.js';

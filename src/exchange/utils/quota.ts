@@ -1,6 +1,6 @@
-import { ANONYMOUS } from '../digest.js';
+import type { Principal } from '../credentials.js';
+import { ANONYMOUS } from '../credentials.js';
 import { overloaded } from '../errors.js';
-import type { Principal } from '../types.js';
 
 export interface QuotaLimits {
   readonly max: number;

@@ -1,13 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Caller } from '../../../src/exchange/caller.js';
 import { listChange, resourceUpdate } from '../../../src/exchange/changes/change.js';
-import { principalOf, readCapabilities } from '../../../src/exchange/digest.js';
+import type { Channel } from '../../../src/exchange/channel.js';
+import { readCapabilities } from '../../../src/exchange/client-capabilities.js';
+import { principalOf } from '../../../src/exchange/credentials.js';
 import { ExchangeError } from '../../../src/exchange/errors.js';
 import { Exchange } from '../../../src/exchange/exchange.js';
 import { type Outcome, ownError, type ResultOutcome } from '../../../src/exchange/outcome.js';
 import { cacheKey } from '../../../src/exchange/result-cache/cache-key.js';
 import type { Freshness } from '../../../src/exchange/result-cache/kept-result.js';
 import { ResultCache } from '../../../src/exchange/result-cache/result-cache.js';
-import type { Caller, Channel } from '../../../src/exchange/types.js';
 import { getMember } from '../../../src/jsonrpc/index.js';
 import { resultOutcome, scanned } from '../../support/json-node.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ANONYMOUS } from '../../../src/exchange/digest.js';
-import type { Principal } from '../../../src/exchange/types.js';
+import type { Principal } from '../../../src/exchange/credentials.js';
+import { ANONYMOUS } from '../../../src/exchange/credentials.js';
 import { Quota } from '../../../src/exchange/utils/quota.js';
 
 const ADA = 'ada' as Principal;

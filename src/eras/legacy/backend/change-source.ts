@@ -1,7 +1,7 @@
 import { type ChangeFilter, changeOf, isEmpty, NO_CHANGES } from '../../../exchange/changes/change.js';
 import type { ChangeSource, ChangeSourceListener } from '../../../exchange/changes/hub.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
-import type { ForwardedHeaders } from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import type { NotificationFrame } from '../../../jsonrpc/index.js';
 import type { BackendSession } from './session.js';
 import type { SessionWatcher } from './session-events.js';

@@ -1,6 +1,6 @@
 import { badGateway } from '../../../exchange/errors.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { backendError } from '../../../exchange/outcome.js';
-import type { ForwardedHeaders } from '../../../exchange/types.js';
 import { noResponseError } from '../../../upstream/no-response.js';
 import { challengeIn, rejectWrongEra, saidIn } from './replies.js';
 import type { BackendSession } from './session.js';

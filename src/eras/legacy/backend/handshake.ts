@@ -1,6 +1,7 @@
 import { badGateway, unreachable } from '../../../exchange/errors.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
+import type { Revision } from '../../../exchange/revision.js';
 import { isSafe } from '../../../exchange/safe-methods.js';
-import type { ForwardedHeaders, Revision } from '../../../exchange/types.js';
 import { type ErrorFrame, requestRope, textOf } from '../../../jsonrpc/index.js';
 import { addForwarded } from '../../../upstream/request-headers.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';

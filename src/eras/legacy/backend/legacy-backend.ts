@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Revision } from '../../../exchange/types.js';
+import type { Revision } from '../../../exchange/revision.js';
 import type { Ticker } from '../../../exchange/utils/ticker.js';
 import type { ResponseSink, Transport } from '../../../upstream/transport.js';
 import type { ConfiguredLoss } from '../../era.js';

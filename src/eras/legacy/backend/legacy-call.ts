@@ -1,9 +1,10 @@
 import { isChange } from '../../../exchange/changes/change.js';
+import type { ClientAnswer, ServerRequest } from '../../../exchange/channel.js';
 import { cancelled, type ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange, ExchangeObserver } from '../../../exchange/exchange.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { serverMessageFor } from '../../../exchange/progress.js';
 import { rewriteParams } from '../../../exchange/rewrite-params.js';
-import type { Answer, ForwardedHeaders, ServerRequest } from '../../../exchange/types.js';
 import { pause } from '../../../exchange/utils/abortable.js';
 import {
   type Edits,
@@ -137,9 +138,9 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
     return this.#done;
   }
 
-  answerTo(question: ServerRequest): Promise<Answer> {
+  answerTo(question: ServerRequest): Promise<ClientAnswer> {
     const { caller } = this.#exchange;
-    const ask = (): Promise<Answer> => this.#exchange.ask(question);
+    const ask = (): Promise<ClientAnswer> => this.#exchange.ask(question);
     const isOfRoots = question.method === 'roots/list' && caller.era !== 'legacy';
     return isOfRoots ? this.#roots.answer(caller, ask) : ask();
   }

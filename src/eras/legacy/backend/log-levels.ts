@@ -1,5 +1,6 @@
+import type { Caller } from '../../../exchange/caller.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
-import { type Caller, LOG_LEVELS, type LogLevel } from '../../../exchange/types.js';
+import { LOG_LEVELS, type LogLevel } from '../../../exchange/log-levels.js';
 import type { BackendSession } from './session.js';
 import type { SetUp } from './session-setup.js';
 

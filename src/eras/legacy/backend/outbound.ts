@@ -1,12 +1,14 @@
+import type { Caller } from '../../../exchange/caller.js';
 import { type Change, type ChangeFilter, changeOf, LIST_CHANGES } from '../../../exchange/changes/change.js';
 import type { Subscriber, Subscription } from '../../../exchange/changes/hub.js';
+import type { ClientSession, SealedBackendSession } from '../../../exchange/client-session.js';
 import { badGateway } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
+import { isLogLevel } from '../../../exchange/log-levels.js';
 import type { Outbound, ServerDescription } from '../../../exchange/outbound.js';
 import type { Outcome } from '../../../exchange/outcome.js';
+import type { EraName } from '../../../exchange/revision.js';
 import { mayBeAsked } from '../../../exchange/server-requests.js';
-import type { Caller, ClientSession, EraName, SealedBackendSession } from '../../../exchange/types.js';
-import { isLogLevel } from '../../../exchange/types.js';
 import { abortable, waitFor } from '../../../exchange/utils/abortable.js';
 import { CircuitBreaker } from '../../../exchange/utils/circuit-breaker.js';
 import { type NotificationFrame, stringMember } from '../../../jsonrpc/index.js';

@@ -1,16 +1,14 @@
+import type { Caller } from '../../../exchange/caller.js';
 import { type Change, type ChangeFilter, changeOf, isChange } from '../../../exchange/changes/change.js';
 import type { Subscriber, Subscription } from '../../../exchange/changes/hub.js';
 import { Hubs } from '../../../exchange/changes/hubs.js';
+import type { ClientAnswer } from '../../../exchange/channel.js';
+import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
+import type { Principal } from '../../../exchange/credentials.js';
 import { CODE } from '../../../exchange/errors.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
-import type {
-  Answer,
-  Caller,
-  ClientCapabilities,
-  ForwardedHeaders,
-  Principal,
-} from '../../../exchange/types.js';
 import { waitFor } from '../../../exchange/utils/abortable.js';
 import type { NotificationFrame, RequestFrame } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
@@ -241,14 +239,14 @@ function isOfCall({ holder, lastUsedAt }: BackendSession): boolean {
 class PooledListener implements SessionListener {
   readonly #session: BackendSession;
   readonly #forwarded: ForwardedHeaders;
-  readonly #roots: (() => Answer) | undefined;
+  readonly #roots: (() => ClientAnswer) | undefined;
   readonly #onChange: (frame: NotificationFrame) => void;
 
   /** @param roots what to answer to `roots/list` where nobody can be asked; undefined where roots are not declared */
   constructor(
     session: BackendSession,
     forwarded: ForwardedHeaders,
-    roots: (() => Answer) | undefined,
+    roots: (() => ClientAnswer) | undefined,
     onChange: (frame: NotificationFrame) => void,
   ) {
     this.#session = session;

@@ -1,4 +1,4 @@
-import type { Revision } from '../../../exchange/types.js';
+import type { Revision } from '../../../exchange/revision.js';
 import { POST_HEADERS } from '../../../upstream/streamable-http.js';
 
 /** Headers that the era sets on requests to backends, as alternating names and values. */

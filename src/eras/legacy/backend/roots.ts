@@ -1,12 +1,13 @@
 import { LRUCache } from 'lru-cache';
+import type { Caller } from '../../../exchange/caller.js';
+import type { ClientAnswer } from '../../../exchange/channel.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
-import type { Answer, Caller } from '../../../exchange/types.js';
 
 /** Whether legacy servers are told of a client's roots, and whether it is asked for them anew each time. */
 export type RootsPolicy = 'off' | 'cached' | 'ask';
 
 const REMEMBERED = 1_000;
-const NO_ROOTS: Answer = { result: Buffer.from('{"roots":[]}') };
+const NO_ROOTS: ClientAnswer = { result: Buffer.from('{"roots":[]}') };
 
 /**
  * The roots of clients without a session, as they were last told. Legacy servers ask for them whenever they like,
@@ -14,7 +15,7 @@ const NO_ROOTS: Answer = { result: Buffer.from('{"roots":[]}') };
  */
 export class Roots {
   readonly policy: RootsPolicy;
-  readonly #known = new LRUCache<string, Answer>({ max: REMEMBERED });
+  readonly #known = new LRUCache<string, ClientAnswer>({ max: REMEMBERED });
 
   constructor(policy: RootsPolicy) {
     this.policy = policy;
@@ -24,7 +25,7 @@ export class Roots {
    * What a server is told that asks for the roots, for which the client is asked if need be.
    * @throws ServerRequestRefused where servers are not to know them, or the client cannot be asked
    */
-  async answer(caller: Caller, ask: () => Promise<Answer>): Promise<Answer> {
+  async answer(caller: Caller, ask: () => Promise<ClientAnswer>): Promise<ClientAnswer> {
     if (this.policy === 'off') throw new ServerRequestRefused('the client did not declare roots');
     const known = this.withoutAsking(caller);
     if (known !== undefined) return known;
@@ -34,16 +35,16 @@ export class Roots {
   }
 
   /** What can be answered without the client; undefined where it has to be asked. */
-  withoutAsking(caller: Caller): Answer | undefined {
+  withoutAsking(caller: Caller): ClientAnswer | undefined {
     return this.policy === 'cached' ? this.#known.get(keyOf(caller)) : undefined;
   }
 
   /** What is answered where nobody can be asked. */
-  lastKnown(key: string): Answer {
+  lastKnown(key: string): ClientAnswer {
     return this.#known.get(key) ?? NO_ROOTS;
   }
 
-  remember(caller: Caller, answer: Answer): void {
+  remember(caller: Caller, answer: ClientAnswer): void {
     if ('result' in answer) this.#known.set(keyOf(caller), answer);
   }
 }

@@ -1,3 +1,4 @@
+import type { ClientAnswer, ServerRequest } from '../../../exchange/channel.js';
 import {
   badGateway,
   CODE,
@@ -6,7 +7,7 @@ import {
   ServerRequestWithdrawn,
 } from '../../../exchange/errors.js';
 import { isFailure } from '../../../exchange/failures.js';
-import type { Answer, ForwardedHeaders, ServerRequest } from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import type { RequestFrame } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import { featuresFor } from '../wire/revisions.js';
@@ -23,7 +24,7 @@ export interface Answering {
   /** The server waits for no answer any more. */
   readonly over: boolean;
   /** @throws ServerRequestRefused where there is no answer to be had, ServerRequestWithdrawn where none is wanted any more */
-  answerTo(question: ServerRequest): Promise<Answer>;
+  answerTo(question: ServerRequest): Promise<ClientAnswer>;
   /** The server will never have the answer, for which it waits on. */
   undelivered?(error: ExchangeError): void;
 }

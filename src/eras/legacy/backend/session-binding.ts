@@ -1,21 +1,20 @@
+import type { Caller } from '../../../exchange/caller.js';
 import {
   changeNotification,
   isChange,
   listChange,
   resourceUpdate,
 } from '../../../exchange/changes/change.js';
-import { isFailure } from '../../../exchange/failures.js';
-import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
+import type { ClientAnswer, ServerRequest } from '../../../exchange/channel.js';
 import type {
-  Answer,
-  Caller,
   ClientSession,
-  ForwardedHeaders,
-  LogLevel,
   SealedBackendSession,
-  ServerRequest,
   SessionBinding,
-} from '../../../exchange/types.js';
+} from '../../../exchange/client-session.js';
+import { isFailure } from '../../../exchange/failures.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
+import type { LogLevel } from '../../../exchange/log-levels.js';
+import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
 import { Backoff, RECONNECT } from '../../../exchange/utils/backoff.js';
 import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
@@ -210,7 +209,7 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
     void answerServer(session, frame, this);
   }
 
-  async answerTo(question: ServerRequest): Promise<Answer> {
+  async answerTo(question: ServerRequest): Promise<ClientAnswer> {
     const answer = await this.#client.channel.ask(question);
     if (answer.forwarded !== undefined) this.touch({ ...this.#caller, forwarded: answer.forwarded });
     return answer;

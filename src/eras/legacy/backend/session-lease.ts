@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import type { BackendSession } from './session.js';
 
 /** How a session is used: by any number of calls, by one call at a time, or by one call alone. */

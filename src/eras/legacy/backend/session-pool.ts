@@ -1,5 +1,5 @@
 import { overloaded } from '../../../exchange/errors.js';
-import type { ForwardedHeaders } from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { waitFor } from '../../../exchange/utils/abortable.js';
 import type { BackendSession } from './session.js';
 import { EntryLease, type Lease, type LeaseOwner, PoolEntry, type Use } from './session-lease.js';

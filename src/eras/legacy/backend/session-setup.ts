@@ -1,5 +1,5 @@
 import { badGateway } from '../../../exchange/errors.js';
-import type { ForwardedHeaders } from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { Rope } from '../../../jsonrpc/index.js';
 import { noResponseError } from '../../../upstream/no-response.js';
 import { challengeIn } from './replies.js';

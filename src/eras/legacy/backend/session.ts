@@ -1,6 +1,6 @@
 import { CODE } from '../../../exchange/errors.js';
+import { type ForwardedHeaders, NO_FORWARDED } from '../../../exchange/forwarded-headers.js';
 import { isSafe } from '../../../exchange/safe-methods.js';
-import { type ForwardedHeaders, NO_FORWARDED } from '../../../exchange/types.js';
 import { NOWHERE, UnorderedSet, type UnorderedSetItem } from '../../../exchange/utils/unordered-set.js';
 import {
   type ErrorFrame,

@@ -1,5 +1,5 @@
 import { isEventStream } from '../../../body/media-type.js';
-import type { ForwardedHeaders } from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { Backoff, RECONNECT } from '../../../exchange/utils/backoff.js';
 import {
   type ErrorFrame,

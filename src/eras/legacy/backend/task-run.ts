@@ -1,16 +1,11 @@
+import type { Caller } from '../../../exchange/caller.js';
 import { isChange } from '../../../exchange/changes/change.js';
+import type { Channel, ClientAnswer, ServerMessage, ServerRequest } from '../../../exchange/channel.js';
 import { badGateway, CODE, ExchangeError } from '../../../exchange/errors.js';
 import { faultsTo } from '../../../exchange/failures.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { backendError, type Outcome, ownError, type ResultOutcome } from '../../../exchange/outcome.js';
 import { type BackendTask, isFinal, type TaskState } from '../../../exchange/tasks.js';
-import type {
-  Answer,
-  Caller,
-  Channel,
-  ForwardedHeaders,
-  ServerMessage,
-  ServerRequest,
-} from '../../../exchange/types.js';
 import {
   getMember,
   type NotificationFrame,
@@ -47,7 +42,7 @@ export interface TaskRunOptions {
   /** A notification as the client is to have it; undefined where it is not for it. */
   readonly tell: (frame: NotificationFrame) => ServerMessage | undefined;
   /** Answers `roots/list` where the client is not to be asked. */
-  readonly answerRoots: (ask: () => Promise<Answer>) => Promise<Answer>;
+  readonly answerRoots: (ask: () => Promise<ClientAnswer>) => Promise<ClientAnswer>;
   readonly onChange: (frame: NotificationFrame) => void;
   /** Nothing more is wanted of the session. */
   readonly onOver: () => void;
@@ -155,9 +150,9 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     return this.#over;
   }
 
-  answerTo(question: ServerRequest): Promise<Answer> {
+  answerTo(question: ServerRequest): Promise<ClientAnswer> {
     const { channel, answerRoots } = this.#options;
-    const ask = (): Promise<Answer> => channel.ask(question);
+    const ask = (): Promise<ClientAnswer> => channel.ask(question);
     return question.method === 'roots/list' ? answerRoots(ask) : ask();
   }
 

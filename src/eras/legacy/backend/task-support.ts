@@ -1,5 +1,5 @@
 import { badGateway } from '../../../exchange/errors.js';
-import type { ForwardedHeaders } from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { elementsOf, getMember, Rope, stringOf } from '../../../jsonrpc/index.js';
 import { SILENT } from '../../../upstream/rpc-call.js';
 import type { BackendSession } from './session.js';

@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientResponse } from '../../../downstream/response.js';
+import type { Channel, ClientAnswer, ServerMessage, ServerRequest } from '../../../exchange/channel.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
 import { Exchange, type ExchangeRequest } from '../../../exchange/exchange.js';
-import type {
-  Answer,
-  Channel,
-  ForwardedHeaders,
-  ServerMessage,
-  ServerRequest,
-} from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { notificationRope, type RequestId, Rope } from '../../../jsonrpc/index.js';
 import { featuresFor } from '../wire/revisions.js';
 import { encodeServerRequest, missingCapability, type UrlElicitation } from '../wire/server-requests.js';
@@ -55,7 +50,7 @@ export class CallChannel implements Channel {
     this.#response.detach();
   }
 
-  async ask(asked: ServerRequest): Promise<Answer> {
+  async ask(asked: ServerRequest): Promise<ClientAnswer> {
     const exchange = this.#exchange;
     const question = exchange.notes.backendEra === 'legacy' ? asked : this.#translate(asked);
     this.#open ??= new Set();

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { HttpCall, StreamCall } from '../../../downstream/http-call.js';
 import type { HttpResponse } from '../../../downstream/http-response.js';
 import { HttpSseResponse } from '../../../downstream/http-sse-response.js';
+import type { Principal } from '../../../exchange/credentials.js';
 import { CODE } from '../../../exchange/errors.js';
 import type { RouteService } from '../../../exchange/route-service.js';
-import type { Principal } from '../../../exchange/types.js';
 import {
   type Batch,
   errorRope,

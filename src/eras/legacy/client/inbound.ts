@@ -1,10 +1,11 @@
 import type { HttpCall, StreamCall } from '../../../downstream/http-call.js';
-import { ownerOf, readCapabilities } from '../../../exchange/digest.js';
+import { readCapabilities } from '../../../exchange/client-capabilities.js';
+import { ownerOf } from '../../../exchange/credentials.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { ExchangeRequest } from '../../../exchange/exchange.js';
+import { isLogLevel } from '../../../exchange/log-levels.js';
 import { type ErrorOutcome, type Outcome, ownResult } from '../../../exchange/outcome.js';
 import type { RouteService } from '../../../exchange/route-service.js';
-import { isLogLevel } from '../../../exchange/types.js';
 import {
   type Batch,
   type ErrorFrame,

@@ -1,6 +1,7 @@
 import type { ClientResponse } from '../../../downstream/response.js';
+import type { ClientAnswer, ServerMessage, ServerRequest } from '../../../exchange/channel.js';
 import { CODE, ServerRequestRefused, ServerRequestWithdrawn } from '../../../exchange/errors.js';
-import type { Answer, ForwardedHeaders, ServerMessage, ServerRequest } from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import {
   type ErrorFrame,
   getMember,
@@ -17,7 +18,7 @@ const MAX_QUESTIONS = 1_000;
 
 interface Pending {
   readonly stream: ClientResponse;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: ClientAnswer) => void;
   readonly reject: (error: Error) => void;
   readonly timer: NodeJS.Timeout;
 }
@@ -41,7 +42,7 @@ export class PendingServerRequests {
    * Puts a server's request to the client, under the server's own id.
    * @throws ServerRequestRefused
    */
-  ask(question: ServerRequest, stream: ClientResponse): Promise<Answer> {
+  ask(question: ServerRequest, stream: ClientResponse): Promise<ClientAnswer> {
     const { id, bytes } = question;
     if (this.#open.size >= MAX_QUESTIONS) {
       return Promise.reject(

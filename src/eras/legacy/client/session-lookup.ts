@@ -1,5 +1,5 @@
 import type { HttpCall } from '../../../downstream/http-call.js';
-import { ANONYMOUS, ownerOf } from '../../../exchange/digest.js';
+import { ANONYMOUS, ownerOf } from '../../../exchange/credentials.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { RouteService } from '../../../exchange/route-service.js';
 import { errorRope, type RequestId } from '../../../jsonrpc/index.js';

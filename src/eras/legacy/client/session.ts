@@ -5,23 +5,20 @@ import type { ReplayBudget } from '../../../downstream/replay-budget.js';
 import type { Recorder, ReplayStream, StreamOwner } from '../../../downstream/replay-stream.js';
 import type { ClientResponse } from '../../../downstream/response.js';
 import { SessionReplay } from '../../../downstream/session-replay.js';
+import type { Caller } from '../../../exchange/caller.js';
+import type { Channel, ClientAnswer, ServerMessage, ServerRequest } from '../../../exchange/channel.js';
+import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
+import type {
+  ClientSession,
+  SealedBackendSession,
+  SessionBinding,
+} from '../../../exchange/client-session.js';
+import type { Principal } from '../../../exchange/credentials.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
-import type {
-  Answer,
-  Caller,
-  Channel,
-  ClientCapabilities,
-  ClientSession,
-  ForwardedHeaders,
-  LogLevel,
-  Principal,
-  Revision,
-  SealedBackendSession,
-  ServerMessage,
-  ServerRequest,
-  SessionBinding,
-} from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
+import type { LogLevel } from '../../../exchange/log-levels.js';
+import type { Revision } from '../../../exchange/revision.js';
 import { type ErrorFrame, type RequestId, type ResultFrame, Rope } from '../../../jsonrpc/index.js';
 import { neutralClientCapabilities } from '../wire/client-capabilities.js';
 import { knowsNotification } from '../wire/downgrade.js';
@@ -278,7 +275,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
    * Puts a server's request to the client on a stream, under the server's own id.
    * @throws ServerRequestRefused
    */
-  ask(question: ServerRequest, stream: ClientResponse | undefined): Promise<Answer> {
+  ask(question: ServerRequest, stream: ClientResponse | undefined): Promise<ClientAnswer> {
     // Whoever declares what came after its revision has it all the same.
     const declared = neutralClientCapabilities(this.facts.capabilities, NEWEST_LEGACY);
     const lacking = missingCapability(question, declared);
@@ -299,7 +296,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
    * call in flight, whose server it may well be that asks.
    * @throws ServerRequestRefused
    */
-  askOutside(question: ServerRequest): Promise<Answer> {
+  askOutside(question: ServerRequest): Promise<ClientAnswer> {
     if (question.task !== undefined) return this.#askOfTask(question, question.task);
     const unreadable = this.#stream === undefined || this.#stream.detached;
     const [call] = unreadable ? (this.#inFlight?.values() ?? []) : [];
@@ -307,7 +304,7 @@ export class LegacyClientSession implements ClientSession, Recorder {
   }
 
   /** Puts what a task of a server of the other era wants to know to a client that does not wait for its result. */
-  async #askOfTask(asked: ServerRequest, task: string): Promise<Answer> {
+  async #askOfTask(asked: ServerRequest, task: string): Promise<ClientAnswer> {
     const { revision, neutralCapabilities } = this.facts;
     const lacking = missingCapability(asked, neutralCapabilities);
     if (lacking !== undefined) throw new ServerRequestRefused(`the client did not declare ${lacking}`);
@@ -371,7 +368,7 @@ class SessionChannel implements Channel {
     else stream.onDrain(resume);
   }
 
-  ask(question: ServerRequest): Promise<Answer> {
+  ask(question: ServerRequest): Promise<ClientAnswer> {
     return this.#session.askOutside(question);
   }
 }

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { readCapabilities } from '../../../exchange/digest.js';
+import { readCapabilities } from '../../../exchange/client-capabilities.js';
+import type { SealedBackendSession } from '../../../exchange/client-session.js';
+import type { Principal } from '../../../exchange/credentials.js';
 import { overloaded } from '../../../exchange/errors.js';
-import type { Principal, SealedBackendSession } from '../../../exchange/types.js';
 import type { Sealer } from '../../../exchange/utils/sealer.js';
 import { neutralClientCapabilities } from '../wire/client-capabilities.js';
 import { type ClientSessionOptions, LegacyClientSession, type SessionClaims } from './session.js';

@@ -1,6 +1,7 @@
-import { readCapabilities } from '../../../exchange/digest.js';
+import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
+import { readCapabilities } from '../../../exchange/client-capabilities.js';
+import type { Revision } from '../../../exchange/revision.js';
 import { ASKING_CAPABILITIES } from '../../../exchange/server-requests.js';
-import type { ClientCapabilities, Revision } from '../../../exchange/types.js';
 import { isRecord } from '../../../exchange/utils/is-record.js';
 import { type Edits, editedText } from '../../../jsonrpc/index.js';
 import { featuresFor, type RevisionFeatures } from './revisions.js';

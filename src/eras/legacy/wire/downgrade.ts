@@ -1,4 +1,4 @@
-import type { ServerMessage } from '../../../exchange/types.js';
+import type { ServerMessage } from '../../../exchange/channel.js';
 import { type Edits, nameMap } from '../../../jsonrpc/index.js';
 import type { RevisionFeatures } from './revisions.js';
 

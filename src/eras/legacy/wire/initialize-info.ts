@@ -1,5 +1,5 @@
+import type { Revision } from '../../../exchange/revision.js';
 import { statedCapabilities } from '../../../exchange/server-capabilities.js';
-import type { Revision } from '../../../exchange/types.js';
 import { getMember, type JsonNode, scanJson, stringMember, textOf } from '../../../jsonrpc/index.js';
 import { NEWEST_LEGACY } from './revisions.js';
 import { type DeclaredChanges, declaredChanges, declaresToolTasks } from './server-capabilities.js';

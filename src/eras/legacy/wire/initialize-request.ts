@@ -1,4 +1,4 @@
-import type { Revision } from '../../../exchange/types.js';
+import type { Revision } from '../../../exchange/revision.js';
 import { Rope } from '../../../jsonrpc/index.js';
 import { NEWEST_LEGACY } from './revisions.js';
 

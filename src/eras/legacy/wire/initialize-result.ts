@@ -1,5 +1,5 @@
 import type { ServerDescription } from '../../../exchange/outbound.js';
-import type { Revision } from '../../../exchange/types.js';
+import type { Revision } from '../../../exchange/revision.js';
 import { editedObject, getMember, Rope, scanJson } from '../../../jsonrpc/index.js';
 import { featuresFor } from './revisions.js';
 import { downgradeServerCapabilities, legacyServerCapabilities } from './server-capabilities.js';

@@ -1,4 +1,4 @@
-import type { Revision } from '../../../exchange/types.js';
+import type { Revision } from '../../../exchange/revision.js';
 
 /** The revisions with a handshake, newest first. */
 export const LEGACY_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;

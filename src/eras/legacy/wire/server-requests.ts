@@ -1,5 +1,6 @@
+import type { ClientAnswer, ServerRequest } from '../../../exchange/channel.js';
+import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
 import type { PendingEdits } from '../../../exchange/outcome.js';
-import type { Answer, ClientCapabilities, ServerRequest } from '../../../exchange/types.js';
 import { isRecord } from '../../../exchange/utils/is-record.js';
 import {
   editedObject,
@@ -92,7 +93,11 @@ export function downgradeServerRequest(request: ServerRequest, features: Revisio
 }
 
 /** A client's answer for a server whose revision may be older. */
-export function downgradeAnswer(method: string, answer: Answer, features: RevisionFeatures): Answer {
+export function downgradeAnswer(
+  method: string,
+  answer: ClientAnswer,
+  features: RevisionFeatures,
+): ClientAnswer {
   if (!('result' in answer)) return answer;
   const result = KINDS.get(method)?.downgradeResult?.(answer.result, features);
   return result === undefined || result === answer.result ? answer : { result };

@@ -1,10 +1,10 @@
+import type { Channel, ClientAnswer } from '../../../exchange/channel.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
-import type { Answer, Channel } from '../../../exchange/types.js';
 import { nameMap } from '../../../jsonrpc/index.js';
 import { InputFailed, type InputRequest } from '../wire/input-requests.js';
 
 /** An answer that a modern server can be sent: input responses have no errors. */
-export type InputResponse = Extract<Answer, { readonly result: Buffer }>;
+export type InputResponse = Extract<ClientAnswer, { readonly result: Buffer }>;
 
 /** The result that a server gets where the client answers with an error, by method. */
 const RESULT_FOR_ERROR: ReadonlyMap<string, string> = nameMap({

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import type { Principal } from '../../../exchange/credentials.js';
 import type { ResultOutcome } from '../../../exchange/outcome.js';
 import type { TaskLimits } from '../../../exchange/tasks.js';
-import type { Principal } from '../../../exchange/types.js';
 import { Quota } from '../../../exchange/utils/quota.js';
 import type { Ticker, Ticking } from '../../../exchange/utils/ticker.js';
 import { NOWHERE } from '../../../exchange/utils/unordered-set.js';

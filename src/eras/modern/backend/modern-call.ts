@@ -1,9 +1,9 @@
+import type { Caller } from '../../../exchange/caller.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
 import { rewriteParams } from '../../../exchange/rewrite-params.js';
 import { insistsOnTask } from '../../../exchange/tasks.js';
-import type { Caller } from '../../../exchange/types.js';
 import { abortable } from '../../../exchange/utils/abortable.js';
 import {
   type Edits,

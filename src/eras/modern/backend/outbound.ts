@@ -1,10 +1,11 @@
+import type { Caller } from '../../../exchange/caller.js';
 import { type Change, type ChangeFilter, LIST_CHANGES } from '../../../exchange/changes/change.js';
 import type { Hub, Subscriber, Subscription } from '../../../exchange/changes/hub.js';
 import { Hubs } from '../../../exchange/changes/hubs.js';
+import type { ClientSession } from '../../../exchange/client-session.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { CallRouting, Outbound, ServerDescription } from '../../../exchange/outbound.js';
 import type { Outcome } from '../../../exchange/outcome.js';
-import type { Caller, ClientSession } from '../../../exchange/types.js';
 import { abortable, waitFor } from '../../../exchange/utils/abortable.js';
 import type { Rope } from '../../../jsonrpc/index.js';
 import type { RpcListener, RpcReply } from '../../../upstream/rpc-call.js';

@@ -1,8 +1,9 @@
+import type { Caller } from '../../../exchange/caller.js';
+import type { ClientSession } from '../../../exchange/client-session.js';
 import { CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { ServerDescription } from '../../../exchange/outbound.js';
 import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
-import type { Caller, ClientSession } from '../../../exchange/types.js';
 import { abortable } from '../../../exchange/utils/abortable.js';
 import { getMember, scanJson, stringOf } from '../../../jsonrpc/index.js';
 import { InputFailed } from '../wire/input-requests.js';

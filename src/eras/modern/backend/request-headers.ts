@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../../../exchange/types.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { addForwarded } from '../../../upstream/request-headers.js';
 import { POST_HEADERS } from '../../../upstream/streamable-http.js';
 import { encodeHeaderValue } from '../wire/header-values.js';

@@ -1,5 +1,5 @@
+import type { Caller } from '../../../exchange/caller.js';
 import { isSafe } from '../../../exchange/safe-methods.js';
-import type { Caller } from '../../../exchange/types.js';
 import type { Ticker } from '../../../exchange/utils/ticker.js';
 import { numberId, Rope, requestRope } from '../../../jsonrpc/index.js';
 import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';

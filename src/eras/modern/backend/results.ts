@@ -1,9 +1,9 @@
+import type { Caller } from '../../../exchange/caller.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { ownError, type PendingEdits, type ResultOutcome } from '../../../exchange/outcome.js';
 import { CACHEABLE } from '../../../exchange/result-cache/cache-key.js';
 import type { Freshness } from '../../../exchange/result-cache/kept-result.js';
-import type { Caller } from '../../../exchange/types.js';
 import {
   elementsOf,
   getMember,

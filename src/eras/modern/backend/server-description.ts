@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { readCapabilities } from '../../../exchange/digest.js';
+import type { Caller } from '../../../exchange/caller.js';
+import { readCapabilities } from '../../../exchange/client-capabilities.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
 import type { ServerDescription } from '../../../exchange/outbound.js';
 import { statedCapabilities } from '../../../exchange/server-capabilities.js';
 import { declaresTasks } from '../../../exchange/tasks.js';
-import type { Caller } from '../../../exchange/types.js';
 import { CircuitBreaker } from '../../../exchange/utils/circuit-breaker.js';
 import { getMember, type ResultFrame, textOf } from '../../../jsonrpc/index.js';
 import { META } from '../wire/names.js';

@@ -1,3 +1,4 @@
+import type { Caller } from '../../../exchange/caller.js';
 import {
   type Change,
   type ChangeFilter,
@@ -8,7 +9,7 @@ import {
   subjectOf,
 } from '../../../exchange/changes/change.js';
 import type { Subscriber, Subscription, UpdateOptions } from '../../../exchange/changes/hub.js';
-import type { Caller, ClientSession, SessionBinding } from '../../../exchange/types.js';
+import type { ClientSession, SessionBinding } from '../../../exchange/client-session.js';
 import { type NotificationFrame, parseFrame } from '../../../jsonrpc/index.js';
 import { META } from '../wire/names.js';
 

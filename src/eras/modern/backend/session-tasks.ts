@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
+import type { Caller } from '../../../exchange/caller.js';
 import { badGateway, CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { faultsTo } from '../../../exchange/failures.js';
 import { type Outcome, ownError, ownResult, type ResultOutcome } from '../../../exchange/outcome.js';
 import { isFinal, readTask, type TaskState, taskNotFound } from '../../../exchange/tasks.js';
-import type { Caller } from '../../../exchange/types.js';
 import { getMember, type ResultFrame, scanJson, stringOf } from '../../../jsonrpc/index.js';
 import { decodeResult } from '../wire/results.js';
 import { ImmediateResults, type ResultPlace } from './immediate-results.js';

@@ -1,6 +1,6 @@
+import type { Principal } from '../../../exchange/credentials.js';
 import type { Params } from '../../../exchange/exchange.js';
 import type { TaskLimits } from '../../../exchange/tasks.js';
-import type { Principal } from '../../../exchange/types.js';
 import type { Sealer } from '../../../exchange/utils/sealer.js';
 import type { Ticker } from '../../../exchange/utils/ticker.js';
 import { getMember, stringOf } from '../../../jsonrpc/index.js';

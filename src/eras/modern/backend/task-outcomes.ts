@@ -1,8 +1,9 @@
-import { readCapabilities } from '../../../exchange/digest.js';
+import type { Caller } from '../../../exchange/caller.js';
+import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
+import { readCapabilities } from '../../../exchange/client-capabilities.js';
 import type { Params } from '../../../exchange/exchange.js';
 import { type ErrorOutcome, ownResult, type ResultOutcome } from '../../../exchange/outcome.js';
 import { numberOf, TASKS_EXTENSION, type TaskState } from '../../../exchange/tasks.js';
-import type { Caller, ClientCapabilities } from '../../../exchange/types.js';
 import {
   getMember,
   type JsonNode,

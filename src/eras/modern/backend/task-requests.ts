@@ -1,4 +1,4 @@
-import type { Caller } from '../../../exchange/types.js';
+import type { Caller } from '../../../exchange/caller.js';
 import type { ResultFrame, Rope } from '../../../jsonrpc/index.js';
 import { passedOnFailure } from './refusals.js';
 import type { ModernRequests } from './requests.js';

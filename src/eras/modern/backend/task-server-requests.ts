@@ -1,5 +1,5 @@
 import type { LRUCache } from 'lru-cache';
-import type { Channel } from '../../../exchange/types.js';
+import type { Channel } from '../../../exchange/channel.js';
 import { type ResultFrame, Rope } from '../../../jsonrpc/index.js';
 import type { InputRequest } from '../wire/input-requests.js';
 import { askInput } from './ask-input.js';

@@ -1,17 +1,12 @@
-import { ownerOf } from '../../../exchange/digest.js';
+import type { Caller } from '../../../exchange/caller.js';
+import type { Channel, ClientAnswer, ServerMessage, ServerRequest } from '../../../exchange/channel.js';
+import { ownerOf } from '../../../exchange/credentials.js';
 import { CODE, overloaded, ServerRequestRefused } from '../../../exchange/errors.js';
 import { Exchange, type ExchangeRequest } from '../../../exchange/exchange.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { type ErrorOutcome, type Outcome, ownError } from '../../../exchange/outcome.js';
 import { MAY_ASK } from '../../../exchange/server-requests.js';
 import type { TaskKeeper } from '../../../exchange/tasks.js';
-import type {
-  Answer,
-  Caller,
-  Channel,
-  ForwardedHeaders,
-  ServerMessage,
-  ServerRequest,
-} from '../../../exchange/types.js';
 import { type JsonNode, Rope, resultRope } from '../../../jsonrpc/index.js';
 import { MODERN_CODE } from '../wire/names.js';
 import { lackingCapabilities, refusalOf, serverRequestKind } from '../wire/server-requests.js';
@@ -95,7 +90,7 @@ export class InteractiveCall implements Channel, Parkable {
     this.#pending.onDrain(resume);
   }
 
-  ask(request: ServerRequest): Promise<Answer> {
+  ask(request: ServerRequest): Promise<ClientAnswer> {
     const kind = serverRequestKind(request.method);
     if (kind === undefined)
       return Promise.reject(new ServerRequestRefused(`Method not found: ${request.method}`));

@@ -1,7 +1,8 @@
+import type { Caller } from '../../../exchange/caller.js';
+import type { ClientAnswer, ServerMessage, ServerRequest } from '../../../exchange/channel.js';
 import { ServerRequestRefused, ServerRequestWithdrawn } from '../../../exchange/errors.js';
 import { type Outcome, ownResult, type ResultOutcome } from '../../../exchange/outcome.js';
 import type { BackendTask, KeptHandle, TaskPlace } from '../../../exchange/tasks.js';
-import type { Answer, Caller, ServerMessage, ServerRequest } from '../../../exchange/types.js';
 import { type JsonNode, Rope, scanJson, writeObject } from '../../../jsonrpc/index.js';
 import { encodeError } from '../wire/errors.js';
 import { encodeResult } from '../wire/results.js';
@@ -86,7 +87,7 @@ export class KeptTask implements TaskPlace {
     resume();
   }
 
-  ask(request: ServerRequest): Promise<Answer> {
+  ask(request: ServerRequest): Promise<ClientAnswer> {
     const kind = serverRequestKind(request.method);
     if (kind === undefined)
       return Promise.reject(new ServerRequestRefused(`Method not found: ${request.method}`));

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { ownerOf } from '../../../exchange/digest.js';
+import type { Caller } from '../../../exchange/caller.js';
+import type { Principal } from '../../../exchange/credentials.js';
+import { ownerOf } from '../../../exchange/credentials.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
 import { type TaskKeeper, type TaskLimits, taskNotFound, tasksUndeclared } from '../../../exchange/tasks.js';
-import type { Caller, Principal } from '../../../exchange/types.js';
 import { abortable } from '../../../exchange/utils/abortable.js';
 import { Quota } from '../../../exchange/utils/quota.js';
 import type { Sealer } from '../../../exchange/utils/sealer.js';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { HttpCall } from '../../../downstream/http-call.js';
+import type { Principal } from '../../../exchange/credentials.js';
 import type { ResultOutcome } from '../../../exchange/outcome.js';
-import type { Principal } from '../../../exchange/types.js';
 import { elementsOf, getMember, type JsonNode, type RequestFrame, stringOf } from '../../../jsonrpc/index.js';
 import { mentionsAnnotation, type ParamHeader } from '../wire/header-annotations.js';
 import { paramHeaderProblem } from '../wire/param-headers.js';

@@ -1,5 +1,5 @@
+import type { ClientAnswer, ServerMessage, ServerRequest } from '../../../exchange/channel.js';
 import { CODE, ServerRequestRefused, ServerRequestWithdrawn } from '../../../exchange/errors.js';
-import type { Answer, ServerMessage, ServerRequest } from '../../../exchange/types.js';
 import { getMember, type JsonNode, Rope, textOf } from '../../../jsonrpc/index.js';
 import { answerOf, inputRequest } from '../wire/server-requests.js';
 
@@ -10,7 +10,7 @@ interface OpenServerRequest {
   /** When the client first received it, on the monotonic clock. */
   sentAt: number | undefined;
   readonly request: ServerRequest;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: ClientAnswer) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -34,7 +34,7 @@ export class OpenServerRequests {
    * Adds a request under a key that is unique within the call.
    * @param kind prefix of the key
    */
-  add(kind: string, request: ServerRequest): Promise<Answer> {
+  add(kind: string, request: ServerRequest): Promise<ClientAnswer> {
     return new Promise((resolve, reject) => {
       this.#open.set(`${kind}-${++this.#count}`, { sentAt: undefined, request, resolve, reject });
     });
@@ -81,7 +81,7 @@ export class OpenServerRequests {
   }
 
   /** Settles each request with what `settle` returns for it: an answer, or an error. */
-  settleAll(settle: (request: ServerRequest) => Answer | Error): void {
+  settleAll(settle: (request: ServerRequest) => ClientAnswer | Error): void {
     for (const [key, { request, resolve, reject }] of this.#open) {
       this.#open.delete(key);
       const settled = settle(request);

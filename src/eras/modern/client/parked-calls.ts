@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Principal } from '../../../exchange/types.js';
+import type { Principal } from '../../../exchange/credentials.js';
 import { Quota } from '../../../exchange/utils/quota.js';
 import type { Sealer } from '../../../exchange/utils/sealer.js';
 import type { Ticker, Ticking } from '../../../exchange/utils/ticker.js';

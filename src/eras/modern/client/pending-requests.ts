@@ -1,6 +1,7 @@
 import type { ClientResponse } from '../../../downstream/response.js';
+import type { ServerMessage } from '../../../exchange/channel.js';
 import type { Exchange } from '../../../exchange/exchange.js';
-import { isLogLevel, type LogLevel, levelReaches, type ServerMessage } from '../../../exchange/types.js';
+import { isLogLevel, type LogLevel, levelReaches } from '../../../exchange/log-levels.js';
 import { getMember, type RequestId, Rope, stringOf } from '../../../jsonrpc/index.js';
 import { PROTOCOL_NOTIFICATIONS } from '../wire/names.js';
 

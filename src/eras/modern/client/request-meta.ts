@@ -1,6 +1,7 @@
-import { readCapabilities } from '../../../exchange/digest.js';
+import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
+import { readCapabilities } from '../../../exchange/client-capabilities.js';
 import { CODE } from '../../../exchange/errors.js';
-import { type ClientCapabilities, isLogLevel, type LogLevel } from '../../../exchange/types.js';
+import { isLogLevel, type LogLevel } from '../../../exchange/log-levels.js';
 import {
   ByteTable,
   getMember,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Principal } from '../../../exchange/types.js';
+import type { Principal } from '../../../exchange/credentials.js';
 import type { Sealer } from '../../../exchange/utils/sealer.js';
 import { elementsOf, type JsonNode, membersOf } from '../../../jsonrpc/index.js';
 

@@ -1,7 +1,7 @@
 import type { HttpCall } from '../../../downstream/http-call.js';
+import type { Caller } from '../../../exchange/caller.js';
 import type { ExchangeRequest } from '../../../exchange/exchange.js';
 import type { RouteService } from '../../../exchange/route-service.js';
-import type { Caller } from '../../../exchange/types.js';
 import type { RequestFrame } from '../../../jsonrpc/index.js';
 import { ENVELOPE_KEYS } from '../wire/names.js';
 import type { Envelope } from './envelope.js';

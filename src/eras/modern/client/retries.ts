@@ -1,10 +1,10 @@
-import { ownerOf } from '../../../exchange/digest.js';
+import type { Caller } from '../../../exchange/caller.js';
+import { ownerOf } from '../../../exchange/credentials.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
 import type { ErrorOutcome } from '../../../exchange/outcome.js';
 import type { RouteService } from '../../../exchange/route-service.js';
-import type { Caller } from '../../../exchange/types.js';
 import {
   errorRope,
   getMember,

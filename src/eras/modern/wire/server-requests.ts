@@ -1,4 +1,4 @@
-import type { Answer, ServerRequest } from '../../../exchange/types.js';
+import type { ClientAnswer, ServerRequest } from '../../../exchange/channel.js';
 import { isRecord } from '../../../exchange/utils/is-record.js';
 import {
   getMember,
@@ -73,7 +73,7 @@ export function lackingCapabilities(request: ServerRequest, declared: Declared):
 }
 
 /** The answer for a server whose request timed out; undefined where there is only an error for it. */
-export function refusalOf(method: string): Answer | undefined {
+export function refusalOf(method: string): ClientAnswer | undefined {
   const text = KINDS.get(method)?.refusal;
   return text === undefined ? undefined : { result: Buffer.from(text) };
 }
@@ -105,7 +105,7 @@ function isEmptyObject(rope: Rope): boolean {
 }
 
 /** The client's answer for the server: its result without the members that only this era has. */
-export function answerOf(bytes: Buffer, response: JsonNode): Answer {
+export function answerOf(bytes: Buffer, response: JsonNode): ClientAnswer {
   const out = new Rope();
   writeObject(out, bytes, response, new Map([['resultType', undefined]]));
   return { result: out.toBuffer() };

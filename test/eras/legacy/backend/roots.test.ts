@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest';
 import { keyOf, Roots, type RootsPolicy } from '../../../../src/eras/legacy/backend/roots.js';
-import { principalOf } from '../../../../src/exchange/digest.js';
-import type { Answer, Caller } from '../../../../src/exchange/types.js';
+import type { Caller } from '../../../../src/exchange/caller.js';
+import type { ClientAnswer } from '../../../../src/exchange/channel.js';
+import { principalOf } from '../../../../src/exchange/credentials.js';
 
 const caller = (name: string, clientInfo?: string): Caller =>
   ({ principal: principalOf(`Bearer ${name}`), clientInfo }) as unknown as Caller;
-const listing = (uri: string): Answer => ({ result: Buffer.from(JSON.stringify({ roots: [{ uri }] })) });
-const textOf = (answer: Answer | undefined): string | undefined =>
+const listing = (uri: string): ClientAnswer => ({
+  result: Buffer.from(JSON.stringify({ roots: [{ uri }] })),
+});
+const textOf = (answer: ClientAnswer | undefined): string | undefined =>
   answer !== undefined && 'result' in answer ? answer.result.toString() : undefined;
 const ADA = caller('ada', '{"name":"a"}');
 

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LegacyClientSession } from '../../../../src/eras/legacy/client/session.js';
 import { ClientSessions } from '../../../../src/eras/legacy/client/sessions.js';
-import { ANONYMOUS, ownerOf, principalOf, readCapabilities } from '../../../../src/exchange/digest.js';
-import type { Principal, SessionBinding } from '../../../../src/exchange/types.js';
+import { readCapabilities } from '../../../../src/exchange/client-capabilities.js';
+import type { SessionBinding } from '../../../../src/exchange/client-session.js';
+import type { Principal } from '../../../../src/exchange/credentials.js';
+import { ANONYMOUS, ownerOf, principalOf } from '../../../../src/exchange/credentials.js';
 import { Sealer } from '../../../../src/exchange/utils/sealer.js';
 
 const NO_CAPABILITIES = readCapabilities('{}');

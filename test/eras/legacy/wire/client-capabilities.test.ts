@@ -4,7 +4,7 @@ import {
   downgradeClientCapabilities,
   neutralClientCapabilities,
 } from '../../../../src/eras/legacy/wire/client-capabilities.js';
-import { readCapabilities } from '../../../../src/exchange/digest.js';
+import { readCapabilities } from '../../../../src/exchange/client-capabilities.js';
 
 test.each([
   ['{}', '2025-11-25', '{}'],

@@ -7,8 +7,8 @@ import {
   encodeServerRequest,
   missingCapability,
 } from '../../../../src/eras/legacy/wire/server-requests.js';
-import { readCapabilities } from '../../../../src/exchange/digest.js';
-import type { ServerRequest } from '../../../../src/exchange/types.js';
+import type { ServerRequest } from '../../../../src/exchange/channel.js';
+import { readCapabilities } from '../../../../src/exchange/client-capabilities.js';
 import { parseFrame, type RequestFrame } from '../../../../src/jsonrpc/index.js';
 
 function requestOf(method: string, params: string | undefined): ServerRequest {

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Rounds } from '../../../../src/eras/modern/backend/rounds.js';
 import { InputFailed } from '../../../../src/eras/modern/wire/input-requests.js';
+import type { ClientAnswer, ServerRequest } from '../../../../src/exchange/channel.js';
 import { cancelled, ServerRequestRefused } from '../../../../src/exchange/errors.js';
 import type { Exchange } from '../../../../src/exchange/exchange.js';
-import type { Answer, ServerRequest } from '../../../../src/exchange/types.js';
 import { parseLenientFrame, type ResultFrame, Rope } from '../../../../src/jsonrpc/index.js';
 
-type Client = (question: { id: unknown; method: string; params: unknown }) => Answer | Error;
+type Client = (question: { id: unknown; method: string; params: unknown }) => ClientAnswer | Error;
 
 /** Rounds of a call whose client answers with `client`. */
 function setUp(client: Client = () => ({ result: Buffer.from('{}') }), maxRounds = 10) {
@@ -14,7 +14,7 @@ function setUp(client: Client = () => ({ result: Buffer.from('{}') }), maxRounds
   const controller = new AbortController();
   const exchange = {
     signal: controller.signal,
-    async ask({ bytes }: ServerRequest): Promise<Answer> {
+    async ask({ bytes }: ServerRequest): Promise<ClientAnswer> {
       const question = JSON.parse(bytes.toString());
       asked.push(question);
       const answer = client(question);

@@ -5,7 +5,7 @@ import {
   ParkedCallStore,
   type ParkingOptions,
 } from '../../../../src/eras/modern/client/parked-calls.js';
-import { ANONYMOUS, principalOf } from '../../../../src/exchange/digest.js';
+import { ANONYMOUS, principalOf } from '../../../../src/exchange/credentials.js';
 import { ExchangeError } from '../../../../src/exchange/errors.js';
 import { Sealer } from '../../../../src/exchange/utils/sealer.js';
 import { Ticker } from '../../../../src/exchange/utils/ticker.js';

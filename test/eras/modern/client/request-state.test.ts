@@ -5,7 +5,7 @@ import {
   requestDigest,
   sealState,
 } from '../../../../src/eras/modern/client/request-state.js';
-import type { Principal } from '../../../../src/exchange/types.js';
+import type { Principal } from '../../../../src/exchange/credentials.js';
 import { Sealer } from '../../../../src/exchange/utils/sealer.js';
 import { scanned } from '../../../support/json-node.js';
 

@@ -8,7 +8,7 @@ import {
   takesMode,
   urlElicitations,
 } from '../../../../src/eras/modern/wire/server-requests.js';
-import type { ServerRequest } from '../../../../src/exchange/types.js';
+import type { ServerRequest } from '../../../../src/exchange/channel.js';
 import { scanned } from '../../../support/json-node.js';
 
 function question(method: string, params: string | undefined): ServerRequest {

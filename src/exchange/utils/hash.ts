@@ -1,0 +1,16 @@
+import { createHash } from 'node:crypto';
+
+/** In base64url. */
+export function sha256(text: string | Buffer): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+/** JSON text with the keys of every object in order: equal for values that mean the same. */
+export function canonicalJson(value: unknown): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson((value as Record<string, unknown>)[key])}`);
+  return `{${members.join(',')}}`;
+}
