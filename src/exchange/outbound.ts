@@ -1,6 +1,6 @@
 import type { Caller } from './caller.js';
-import type { ChangeFilter } from './changes/change.js';
-import type { Subscriber, Subscription } from './changes/hub.js';
+import type { ChangeFilter } from './changes/change-filter.js';
+import type { Subscriber, Subscription } from './changes/subscription.js';
 import type { Exchange } from './exchange.js';
 import type { Outcome } from './outcome.js';
 import type { EraName } from './revision.js';

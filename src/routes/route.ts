@@ -1,6 +1,6 @@
 import type { Caller } from '../exchange/caller.js';
-import type { ChangeFilter } from '../exchange/changes/change.js';
-import type { Subscriber } from '../exchange/changes/hub.js';
+import type { ChangeFilter } from '../exchange/changes/change-filter.js';
+import type { Subscriber } from '../exchange/changes/subscription.js';
 import { badGateway, CODE, cancelled, ExchangeError, timedOut } from '../exchange/errors.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { CallRouting, Outbound, ServerDescription } from '../exchange/outbound.js';

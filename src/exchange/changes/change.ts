@@ -8,7 +8,7 @@ import {
   writeObject,
 } from '../../jsonrpc/index.js';
 
-/** What can change without anyone having asked. */
+/** The notifications of changed lists, by their names in the filter of `subscriptions/listen`. */
 export const LIST_CHANGES = {
   toolsListChanged: 'notifications/tools/list_changed',
   promptsListChanged: 'notifications/prompts/list_changed',
@@ -19,37 +19,31 @@ export const LIST_CHANGE_KEYS = Object.keys(LIST_CHANGES) as ListChange[];
 
 export const RESOURCE_UPDATED = 'notifications/resources/updated';
 
-/** Which list a notification tells the change of. */
 const LIST_OF: ReadonlyMap<string, ListChange> = new Map(
   LIST_CHANGE_KEYS.map((key) => [LIST_CHANGES[key], key]),
 );
 
+/** The list that a notification is about; undefined for other notifications. */
+export function changedList(method: string): ListChange | undefined {
+  return LIST_OF.get(method);
+}
+
 export function isChange(method: string): boolean {
   return method === RESOURCE_UPDATED || LIST_OF.has(method);
 }
-
-/** Which changes somebody wants to hear of, in the words of `subscriptions/listen`. */
-export interface ChangeFilter {
-  readonly lists: ReadonlySet<ListChange>;
-  /** Resources, by uri. */
-  readonly resources: ReadonlySet<string>;
-}
-
-export const NO_CHANGES: ChangeFilter = { lists: new Set(), resources: new Set() };
 
 /** A notification of a change, without what ties it to one subscription. */
 export interface Change {
   readonly method: string;
   /** Of a changed resource. */
   readonly uri: string | undefined;
-  /** The uris whose subscribers hear of it: the resource's own, and those that it lies below. */
+  /** The uris whose subscribers are notified: the resource's own and every one that {@link covers} it. */
   readonly subscribable: readonly string[];
-  /** Where the params of the notification stand; undefined where there are none. */
+  /** The buffer that `params` refers to. */
   readonly bytes: Buffer;
   readonly params: JsonNode | undefined;
 }
 
-/** The notification of a change as the rest of the gateway knows it. */
 export function changeOf({ method, bytes, params }: NotificationFrame): Change {
   const named =
     method === RESOURCE_UPDATED && params !== undefined ? getMember(bytes, params, 'uri') : undefined;
@@ -57,32 +51,35 @@ export function changeOf({ method, bytes, params }: NotificationFrame): Change {
   return { method, uri, subscribable: subscribableOf(uri), bytes, params };
 }
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
-/** The change of a list that may have happened while nobody watched. */
+/** The change of a list that may have happened while nothing was notified. */
 export function listChange(key: ListChange): Change {
-  return { method: LIST_CHANGES[key], uri: undefined, subscribable: [], bytes: NOTHING, params: undefined };
+  return { method: LIST_CHANGES[key], uri: undefined, subscribable: [], bytes: NO_BYTES, params: undefined };
 }
 
-/** The change of a resource, or of any, that may have happened while nobody watched. */
+/**
+ * The change of a resource that may have happened while nothing was notified.
+ * @param uri undefined for any resource
+ */
 export function resourceUpdate(uri: string | undefined): Change {
   return {
     method: RESOURCE_UPDATED,
     uri,
     subscribable: subscribableOf(uri),
-    bytes: NOTHING,
+    bytes: NO_BYTES,
     params: undefined,
   };
 }
 
-/** What a change is a change of: those of the same text make the same thing old. */
+/** Equal for changes of the same list or resource. */
 export function subjectOf({ method, uri }: Change): string {
   return uri === undefined ? method : `${method} ${uri}`;
 }
 
 /**
  * The notification of a change for one subscriber.
- * @param meta members of `_meta` to set, or with undefined to take away
+ * @param meta members of `_meta` to set; undefined removes one
  */
 export function changeNotification(change: Change, meta: ReadonlyMap<string, string | undefined>): Rope {
   const { method, uri, bytes, params } = change;
@@ -101,31 +98,16 @@ export function changeNotification(change: Change, meta: ReadonlyMap<string, str
   return notificationRope(method, out);
 }
 
-export function isEmpty(filter: ChangeFilter): boolean {
-  return filter.lists.size === 0 && filter.resources.size === 0;
-}
-
-/** What both want. */
-export function intersect(a: ChangeFilter, b: ChangeFilter): ChangeFilter {
-  return {
-    lists: new Set([...a.lists].filter((key) => b.lists.has(key))),
-    resources: new Set([...a.resources].filter((uri) => b.resources.has(uri))),
-  };
-}
-
-export function sameFilter(a: ChangeFilter, b: ChangeFilter): boolean {
-  const same = <T>(x: ReadonlySet<T>, y: ReadonlySet<T>): boolean =>
-    x.size === y.size && [...x].every((item) => y.has(item));
-  return same(a.lists, b.lists) && same(a.resources, b.resources);
-}
-
-/** Whether a change of a resource is one of a subscribed uri: servers may report a part of what was subscribed to. */
+/**
+ * Whether a subscription to one uri covers changes of another: servers may notify of a part of what was subscribed to
+ * (schema, `ResourceUpdatedNotification`).
+ */
 export function covers(subscribed: string, changed: string): boolean {
   if (subscribed === changed) return true;
   return changed.startsWith(subscribed.endsWith('/') ? subscribed : `${subscribed}/`);
 }
 
-/** Deeper parts of a resource are those of nobody but who subscribed to them. */
+/** Path segments beyond this one are only matched by subscriptions to the very uri. */
 const MAX_DEPTH = 100;
 
 /** Every uri that {@link covers} a changed one. */
@@ -137,10 +119,4 @@ function subscribableOf(uri: string | undefined): readonly string[] {
     uris.add(uri.slice(0, at + 1));
   }
   return [...uris];
-}
-
-export function matches({ lists, resources }: ChangeFilter, { method, subscribable }: Change): boolean {
-  const list = LIST_OF.get(method);
-  if (list !== undefined) return lists.has(list);
-  return resources.size > 0 && subscribable.some((uri) => resources.has(uri));
 }

@@ -1,68 +1,18 @@
 import { faultsTo, isFailure } from '../failures.js';
 import { WrongEra } from '../side-errors.js';
 import { Backoff, RECONNECT } from '../utils/backoff.js';
+import { type Change, LIST_CHANGE_KEYS, listChange, resourceUpdate } from './change.js';
 import {
-  type Change,
   type ChangeFilter,
   intersect,
   isEmpty,
-  LIST_CHANGE_KEYS,
-  type ListChange,
-  listChange,
   matches,
   NO_CHANGES,
-  resourceUpdate,
   sameFilter,
-} from './change.js';
-
-/** Notifies a hub of the changes at a backend. All subscribers of the hub share it. */
-export interface ChangeSource {
-  /**
-   * Subscribes at the backend to these changes, and to no others that cost anything; an empty filter releases the backend.
-   * Calls never overlap. After a failure the subscriptions of before last, unless {@link ChangeSourceListener.onDown}
-   * says otherwise.
-   * @returns what the backend agreed to
-   * @throws ExchangeError when it cannot be asked
-   */
-  apply(filter: ChangeFilter): Promise<ChangeFilter>;
-  close(): void;
-}
-
-/** Observes a source of changes. */
-export interface ChangeSourceListener {
-  onChange(change: Change): void;
-  /** Changes may have been missed; from now on they are notified again. */
-  onGap(): void;
-  /** Nothing is notified any more, until the filter is applied again. */
-  onDown(): void;
-}
-
-export interface Subscriber {
-  /** Called for each wanted change, also before the backend has agreed. A subscriber that cannot keep up closes itself. */
-  onChange(change: Change): void;
-  /** The backend notifies of less than it agreed to; {@link Subscription.honoured} is what is left. */
-  onNarrowed(): void;
-}
-
-export interface UpdateOptions {
-  /**
-   * Asks a backend that cannot be asked again until it can, in place of an error. The subscriber is then notified of a
-   * change of all that it wants.
-   */
-  readonly keepTrying?: boolean;
-}
-
-/** One subscriber's place in a hub. */
-export interface Subscription {
-  /** The part of the wanted filter that the backend agreed to. */
-  readonly honoured: ChangeFilter;
-  /**
-   * Replaces the wanted filter.
-   * @throws ExchangeError when the backend cannot be asked; what was wanted before then stands
-   */
-  update(filter: ChangeFilter, options?: UpdateOptions): Promise<ChangeFilter>;
-  close(): void;
-}
+  union,
+} from './change-filter.js';
+import type { ChangeSource, ChangeSourceListener } from './change-source.js';
+import type { Subscriber, Subscription, UpdateOptions } from './subscription.js';
 
 interface Entry extends Subscription {
   readonly subscriber: Subscriber;
@@ -235,7 +185,7 @@ export class Hub {
   }
 
   async #step(): Promise<void> {
-    const wanted = this.#union();
+    const wanted = union([...this.#entries].map((entry) => entry.wanted));
     if (this.#closed || (!this.#down && sameFilter(wanted, this.#applied))) return;
     clearTimeout(this.#retry);
     try {
@@ -247,16 +197,6 @@ export class Hub {
     }
     this.#applied = { lists: wanted.lists, resources: this.#honoured.resources };
     if (this.#down) this.#comeUp();
-  }
-
-  #union(): ChangeFilter {
-    const lists = new Set<ListChange>();
-    const resources = new Set<string>();
-    for (const { wanted } of this.#entries) {
-      for (const key of wanted.lists) lists.add(key);
-      for (const uri of wanted.resources) resources.add(uri);
-    }
-    return { lists, resources };
   }
 
   #goDown(): void {

@@ -1,5 +1,6 @@
 import type { Caller } from '../caller.js';
-import { type ChangeSource, type ChangeSourceListener, Hub, type HubOptions } from './hub.js';
+import type { ChangeSource, ChangeSourceListener } from './change-source.js';
+import { Hub, type HubOptions } from './hub.js';
 
 export type HubsOptions = Pick<HubOptions, 'onChange' | 'onFault'>;
 

@@ -1,21 +1,23 @@
 import { expect, test } from 'vitest';
 import {
   type Change,
-  type ChangeFilter,
   changeNotification,
   changeOf,
   covers,
-  intersect,
   isChange,
   LIST_CHANGES,
   type ListChange,
   listChange,
-  matches,
   RESOURCE_UPDATED,
   resourceUpdate,
-  sameFilter,
   subjectOf,
 } from '../../../src/exchange/changes/change.js';
+import {
+  type ChangeFilter,
+  intersect,
+  matches,
+  sameFilter,
+} from '../../../src/exchange/changes/change-filter.js';
 import { type NotificationFrame, parseFrame } from '../../../src/jsonrpc/index.js';
 
 const filter = (lists: ListChange[], resources: string[] = []): ChangeFilter => ({

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   type Change,
-  type ChangeFilter,
-  isEmpty,
   type ListChange,
   listChange,
-  NO_CHANGES,
   resourceUpdate,
   subjectOf,
 } from '../../../src/exchange/changes/change.js';
-import { type ChangeSourceListener, Hub, type Subscriber } from '../../../src/exchange/changes/hub.js';
+import { type ChangeFilter, isEmpty, NO_CHANGES } from '../../../src/exchange/changes/change-filter.js';
+import type { ChangeSourceListener } from '../../../src/exchange/changes/change-source.js';
+import { Hub } from '../../../src/exchange/changes/hub.js';
+import type { Subscriber } from '../../../src/exchange/changes/subscription.js';
 import { badGateway } from '../../../src/exchange/errors.js';
 
 beforeEach(() => {

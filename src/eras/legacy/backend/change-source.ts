@@ -1,5 +1,6 @@
-import { type ChangeFilter, changeOf, isEmpty, NO_CHANGES } from '../../../exchange/changes/change.js';
-import type { ChangeSource, ChangeSourceListener } from '../../../exchange/changes/hub.js';
+import { changeOf } from '../../../exchange/changes/change.js';
+import { type ChangeFilter, isEmpty, NO_CHANGES } from '../../../exchange/changes/change-filter.js';
+import type { ChangeSource, ChangeSourceListener } from '../../../exchange/changes/change-source.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import type { NotificationFrame } from '../../../jsonrpc/index.js';

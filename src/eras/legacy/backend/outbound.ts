@@ -1,6 +1,7 @@
 import type { Caller } from '../../../exchange/caller.js';
-import { type Change, type ChangeFilter, changeOf, LIST_CHANGES } from '../../../exchange/changes/change.js';
-import type { Subscriber, Subscription } from '../../../exchange/changes/hub.js';
+import { type Change, changeOf, LIST_CHANGES } from '../../../exchange/changes/change.js';
+import type { ChangeFilter } from '../../../exchange/changes/change-filter.js';
+import type { Subscriber, Subscription } from '../../../exchange/changes/subscription.js';
 import type { ClientSession, SealedBackendSession } from '../../../exchange/client-session.js';
 import { badGateway } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';

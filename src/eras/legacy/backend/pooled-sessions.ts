@@ -1,7 +1,8 @@
 import type { Caller } from '../../../exchange/caller.js';
-import { type Change, type ChangeFilter, changeOf, isChange } from '../../../exchange/changes/change.js';
-import type { Subscriber, Subscription } from '../../../exchange/changes/hub.js';
+import { type Change, changeOf, isChange } from '../../../exchange/changes/change.js';
+import type { ChangeFilter } from '../../../exchange/changes/change-filter.js';
 import { Hubs } from '../../../exchange/changes/hubs.js';
+import type { Subscriber, Subscription } from '../../../exchange/changes/subscription.js';
 import type { ClientAnswer } from '../../../exchange/channel.js';
 import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
 import type { Principal } from '../../../exchange/credentials.js';

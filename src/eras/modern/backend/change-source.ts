@@ -1,13 +1,6 @@
-import {
-  type Change,
-  type ChangeFilter,
-  changeOf,
-  isChange,
-  isEmpty,
-  NO_CHANGES,
-  subjectOf,
-} from '../../../exchange/changes/change.js';
-import type { ChangeSource, ChangeSourceListener } from '../../../exchange/changes/hub.js';
+import { type Change, changeOf, isChange, subjectOf } from '../../../exchange/changes/change.js';
+import { type ChangeFilter, isEmpty, NO_CHANGES } from '../../../exchange/changes/change-filter.js';
+import type { ChangeSource, ChangeSourceListener } from '../../../exchange/changes/change-source.js';
 import { badGateway } from '../../../exchange/errors.js';
 import { deferred } from '../../../exchange/utils/deferred.js';
 import { getMember, type NotificationFrame, Rope } from '../../../jsonrpc/index.js';

@@ -1,7 +1,9 @@
 import type { Caller } from '../../../exchange/caller.js';
-import { type Change, type ChangeFilter, LIST_CHANGES } from '../../../exchange/changes/change.js';
-import type { Hub, Subscriber, Subscription } from '../../../exchange/changes/hub.js';
+import { type Change, LIST_CHANGES } from '../../../exchange/changes/change.js';
+import type { ChangeFilter } from '../../../exchange/changes/change-filter.js';
+import type { Hub } from '../../../exchange/changes/hub.js';
 import { Hubs } from '../../../exchange/changes/hubs.js';
+import type { Subscriber, Subscription } from '../../../exchange/changes/subscription.js';
 import type { ClientSession } from '../../../exchange/client-session.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { CallRouting, Outbound, ServerDescription } from '../../../exchange/outbound.js';

@@ -1,14 +1,12 @@
 import type { Caller } from '../../../exchange/caller.js';
 import {
   type Change,
-  type ChangeFilter,
   changeNotification,
-  isEmpty,
   LIST_CHANGE_KEYS,
-  NO_CHANGES,
   subjectOf,
 } from '../../../exchange/changes/change.js';
-import type { Subscriber, Subscription, UpdateOptions } from '../../../exchange/changes/hub.js';
+import { type ChangeFilter, isEmpty, NO_CHANGES } from '../../../exchange/changes/change-filter.js';
+import type { Subscriber, Subscription, UpdateOptions } from '../../../exchange/changes/subscription.js';
 import type { ClientSession, SessionBinding } from '../../../exchange/client-session.js';
 import { type NotificationFrame, parseFrame } from '../../../jsonrpc/index.js';
 import { META } from '../wire/names.js';

@@ -1,4 +1,4 @@
-import type { ChangeFilter } from '../../../exchange/changes/change.js';
+import type { ChangeFilter } from '../../../exchange/changes/change-filter.js';
 import { CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { ignoreFailure } from '../../../exchange/failures.js';

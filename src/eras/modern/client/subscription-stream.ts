@@ -1,13 +1,7 @@
 import type { ClientResponse } from '../../../downstream/response.js';
-import {
-  type Change,
-  type ChangeFilter,
-  changeNotification,
-  isEmpty,
-  matches,
-  subjectOf,
-} from '../../../exchange/changes/change.js';
-import type { Subscriber } from '../../../exchange/changes/hub.js';
+import { type Change, changeNotification, subjectOf } from '../../../exchange/changes/change.js';
+import { type ChangeFilter, isEmpty, matches } from '../../../exchange/changes/change-filter.js';
+import type { Subscriber } from '../../../exchange/changes/subscription.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { type RequestId, Rope, resultRope } from '../../../jsonrpc/index.js';
 import { filterText } from '../wire/change-filter.js';

@@ -1,4 +1,5 @@
-import { type ChangeFilter, LIST_CHANGE_KEYS, type ListChange } from '../../../exchange/changes/change.js';
+import { LIST_CHANGE_KEYS, type ListChange } from '../../../exchange/changes/change.js';
+import type { ChangeFilter } from '../../../exchange/changes/change-filter.js';
 import { elementsOf, getMember, type JsonNode, stringOf } from '../../../jsonrpc/index.js';
 
 /** JSON text of a filter, as the value of `notifications` (basic/patterns/subscriptions). */
