@@ -14,6 +14,7 @@ import {
   sampled,
   startAskingBackend,
   text,
+  toolText,
   trafficDuring,
 } from './scripted.js';
 
@@ -40,9 +41,8 @@ afterAll(async () => {
 });
 
 const caller = (args: Loose = {}): ModernCaller => new ModernCaller(gateway.url(), args);
-const told = (response: { json: Loose }): string => response.json.result.content[0].text;
 
-/** Asks for a form and for a line of text at once, and returns what it was told. */
+/** Asks for a form and for a line of text at once, and returns what it was toolText. */
 async function askTwice({ ask }: Parameters<Parameters<AskingBackend['tool']>[0]>[0]): Promise<Loose> {
   const [one, two] = await Promise.all([
     ask('elicitation/create', form('One?')),
@@ -72,7 +72,7 @@ describe('answers that are not there, or are none', () => {
     expect(traffic).toEqual([]);
     expect(second.requests).toEqual(first.requests);
     expect(second.state).not.toBe(first.state);
-    expect(told(await call.retry(second.state, { [second.key]: accept('mine') }))).toBe('mine');
+    expect(toolText(await call.retry(second.state, { [second.key]: accept('mine') }))).toBe('mine');
   });
 
   test.each([
@@ -94,7 +94,7 @@ describe('answers that are not there, or are none', () => {
       expect(answer.json.error.message).toContain('inputResponses');
     });
     expect(traffic).toEqual([]);
-    expect(told(await call.retry(round.state, { [round.key]: accept('mine') }))).toBe('mine');
+    expect(toolText(await call.retry(round.state, { [round.key]: accept('mine') }))).toBe('mine');
   });
 
   test('some of the answers: the server gets those, the client is asked for the rest alone, under the same names', async () => {
@@ -108,7 +108,7 @@ describe('answers that are not there, or are none', () => {
     expect(backend.answers.map(({ json }) => json.result)).toEqual([accept('first')]);
     // What was answered already cannot be answered in another way.
     const answers = { [one]: accept('changed'), [two]: sampled('second') };
-    expect(told(await call.retry(second.state, answers))).toBe('first second');
+    expect(toolText(await call.retry(second.state, answers))).toBe('first second');
     expect(backend.answers).toHaveLength(2);
   });
 
@@ -119,7 +119,7 @@ describe('answers that are not there, or are none', () => {
     const [one, two] = first.keys as [string, string];
     const second = readQuestions(await call.retry(first.state, { [two]: sampled('second') }));
     expect(second.keys).toEqual([one]);
-    expect(told(await call.retry(second.state, { [one]: accept('first') }))).toBe('first second');
+    expect(toolText(await call.retry(second.state, { [one]: accept('first') }))).toBe('first second');
   });
 
   test('entries that nobody asked for are ignored', async () => {
@@ -131,7 +131,7 @@ describe('answers that are not there, or are none', () => {
       __proto__x: null,
       'elicitation-99': 7,
     };
-    expect(told(await call.retry(round.state, answers))).toBe('mine');
+    expect(toolText(await call.retry(round.state, answers))).toBe('mine');
     expect(backend.answers).toHaveLength(1);
   });
 
@@ -149,7 +149,7 @@ describe('answers that are not there, or are none', () => {
     expect(second.requests[first.key]).toEqual(first.requests[first.key]);
     const other = second.keys.find((key) => key !== first.key) as string;
     const answers = { [first.key]: accept('mine'), [other]: sampled('late') };
-    expect(told(await call.retry(second.state, answers))).toBe('mine late');
+    expect(toolText(await call.retry(second.state, answers))).toBe('mine late');
   });
 });
 
@@ -169,7 +169,7 @@ describe('copies of a retry', () => {
         call.retry(round.state, { [round.key]: accept('mine') }, { id: `c${n}` }),
       ),
     );
-    expect(answers.map(told)).toEqual(Array(copies).fill('mine 1'));
+    expect(answers.map(toolText)).toEqual(Array(copies).fill('mine 1'));
     expect(answers.map(({ json }) => json.id)).toEqual(answers.map((_, n) => `c${n}`));
     expect(backend.answers).toHaveLength(1);
     expect(backend.calls).toHaveLength(1);
@@ -190,7 +190,7 @@ describe('copies of a retry', () => {
     const refused = answers.filter(({ status }) => status === 503);
     expect(refused).toHaveLength(300 - 256);
     expect(refused[0]?.json.error.message).toContain('copies of one request');
-    expect(new Set(answers.filter(({ status }) => status === 200).map(told))).toEqual(new Set(['mine']));
+    expect(new Set(answers.filter(({ status }) => status === 200).map(toolText))).toEqual(new Set(['mine']));
     expect(backend.answers).toHaveLength(1);
   });
 
@@ -205,11 +205,11 @@ describe('copies of a retry', () => {
     const first = call.retry(round.state, { [round.key]: accept('first') });
     await sleep(50);
     const second = call.retry(round.state, { [round.key]: accept('second') });
-    expect([told(await first), told(await second)]).toEqual(['first', 'first']);
+    expect([toolText(await first), toolText(await second)]).toEqual(['first', 'first']);
     expect(backend.answers).toHaveLength(1);
   });
 
-  test('both are told of the next round, and either can bring its answer', async () => {
+  test('both are toolText of the next round, and either can bring its answer', async () => {
     backend.tool(async ({ elicit }) => {
       const one = await elicit('One?');
       await sleep(300);
@@ -223,7 +223,7 @@ describe('copies of a retry', () => {
       ReturnType<typeof readQuestions>,
     ];
     expect(a.requests).toEqual(b.requests);
-    expect(told(await call.retry(b.state, { [b.key]: accept('2') }))).toBe('1 2');
+    expect(toolText(await call.retry(b.state, { [b.key]: accept('2') }))).toBe('1 2');
     expect((await call.retry(a.state, { [a.key]: accept('3') })).json.error.code).toBe(-32602);
   });
 
@@ -245,7 +245,7 @@ describe('copies of a retry', () => {
         await sleep(60);
       }
       streams[leaver]?.abort();
-      expect(told(await sent[1 - leaver])).toBe('mine');
+      expect(toolText(await sent[1 - leaver])).toBe('mine');
       expect(backend.cancels).toEqual([]);
     }
   });
@@ -379,7 +379,7 @@ describe('clients that go away', () => {
     const traffic = await trafficDuring(backend, () => sleep(400));
     expect(traffic).toEqual([]);
     expect(backend.calls[0]?.stream.closed).toBe(false);
-    expect(told(await call.retry(round.state, { [round.key]: accept('mine') }))).toBe('mine');
+    expect(toolText(await call.retry(round.state, { [round.key]: accept('mine') }))).toBe('mine');
     expect(backend.cancels).toEqual([]);
   });
 
@@ -426,7 +426,7 @@ describe('clients that go away', () => {
     for (const old of [first.state, state, first.state, state]) {
       expect((await call.retry(old, { [key]: accept('3') })).json.error.code).toBe(-32602);
     }
-    expect(last.map(told)).toEqual(['12', '12', '12']);
+    expect(last.map(toolText)).toEqual(['12', '12', '12']);
     expect([ran, backend.calls.length, backend.answers.length]).toEqual([1, 1, 2]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { keeper } from '../support/keeper.js';
-import { type Loose, sleep } from '../support/net.js';
+import { sleep } from '../support/net.js';
 import type { LegacySession } from '../support/raw.js';
 import { useVirtualTime } from '../support/virtual-time.js';
 import {
@@ -17,6 +17,7 @@ import {
   shuffled,
   startAskingBackend,
   startRoundsBackend,
+  textIn,
 } from './scripted.js';
 
 useVirtualTime();
@@ -41,8 +42,6 @@ async function askAll(sessions: readonly LegacySession[]) {
   });
 }
 
-const told = (message: Loose): string => message.result.content[0].text;
-
 async function answerAll(calls: Awaited<ReturnType<typeof askAll>>): Promise<string[]> {
   await all(shuffled(calls.length), async (key, index) => {
     await sleep(index * 2);
@@ -52,7 +51,7 @@ async function answerAll(calls: Awaited<ReturnType<typeof askAll>>): Promise<str
   return all(calls, async ({ stream }) => {
     const response = await stream.done;
     expect(response.messages.filter(({ id }) => id !== undefined)).toHaveLength(1);
-    return told(response.json);
+    return textIn(response.json);
   });
 }
 
@@ -101,7 +100,7 @@ describe('fifty legacy clients on one legacy server', () => {
     const sessions = await all(Array(COUNT), () => legacyClient(gateway.url()));
     const feeds = await all(sessions, (session) => session.listen());
     const results = all(sessions, async (session, key) =>
-      told((await session.request('tools/call', { name: 'ask', arguments: { key } })).json),
+      textIn((await session.request('tools/call', { name: 'ask', arguments: { key } })).json),
     );
     await all(shuffled(COUNT), async (key) => {
       const question = await questionOn(feeds[key] as (typeof feeds)[number]);

@@ -1,10 +1,10 @@
-import { afterEach, expect, test } from 'vitest';
-import { startGateway, type TestGateway } from '../support/gateway.js';
+import { expect, test } from 'vitest';
+import { startGateway } from '../support/gateway.js';
 import { sleep, until } from '../support/net.js';
 import { modern } from '../support/raw.js';
 import { useVirtualTime } from '../support/virtual-time.js';
+import { askingRoutes } from './asking-route.js';
 import {
-  type AskingBackend,
   accept,
   all,
   bearer,
@@ -17,21 +17,7 @@ import {
 useVirtualTime();
 
 const COUNT = 50;
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((one) => one.close()));
-});
-
-async function setUp(
-  route: Record<string, unknown> = {},
-): Promise<{ backend: AskingBackend; gateway: TestGateway }> {
-  const backend = await startAskingBackend();
-  const gateway = await startGateway({ '/mcp': { backend: { url: backend.url }, ...route } });
-  open.unshift(backend);
-  open.unshift(gateway);
-  return { backend, gateway };
-}
+const { keep, setUp } = askingRoutes();
 
 /** The text of the one question of a round. */
 const asked = (response: { json: { result: { inputRequests: object } } }): string =>
@@ -150,10 +136,10 @@ test('two people share the one credential that the backend knows: neither sees t
   const backend = await startAskingBackend({}, async ({ args, elicit }) => ({
     content: [{ type: 'text', text: args.quiet ? 'plain' : await elicit('Whose?') }],
   }));
-  open.push(backend);
+  await keep(backend);
   const shared = { url: backend.url, authorization: 'drop', headers: { authorization: 'Bearer shared' } };
   const gateway = await startGateway({ '/mcp': { backend: shared } });
-  open.unshift(gateway);
+  await keep(gateway);
   const ada = new ModernCaller(gateway.url(), {}, bearer('ada'));
   const alan = new ModernCaller(gateway.url(), {}, bearer('alan'));
   const [round, plain] = await Promise.all([

@@ -5,12 +5,11 @@ import { describe, expect, test, vi } from 'vitest';
 import { runCommandLine } from '../../src/commands/command-line.js';
 import { createGateway } from '../../src/gateway.js';
 import { testContext } from '../commands/support.js';
-import { configText, startGateway, type TestGateway } from '../support/gateway.js';
-import { keeper } from '../support/keeper.js';
-import { freePort, type Loose, sleep, until } from '../support/net.js';
+import { configText } from '../support/gateway.js';
+import { freePort, sleep, until } from '../support/net.js';
 import { useVirtualTime } from '../support/virtual-time.js';
+import { askingRoutes } from './asking-route.js';
 import {
-  type AskingBackend,
   accept,
   all,
   form,
@@ -18,23 +17,12 @@ import {
   readQuestions,
   startAskingBackend,
   text,
+  toolText,
 } from './scripted.js';
 
 useVirtualTime();
 
-const keep = keeper();
-
-async function setUp(
-  route: Loose = {},
-): Promise<{ backend: AskingBackend; gateway: TestGateway; caller: ModernCaller }> {
-  const backend = await startAskingBackend();
-  const gateway = await startGateway({ '/mcp': { backend: { url: backend.url, era: 'legacy' }, ...route } });
-  await keep(backend);
-  await keep(gateway);
-  return { backend, gateway, caller: new ModernCaller(gateway.url(), {}) };
-}
-
-const told = (response: { json: Loose }): string => response.json.result.content[0].text;
+const { keep, setUp } = askingRoutes();
 
 describe('a server that gives up on its own question', () => {
   test.each(['the stream of the call', 'the stream of the session'])(
@@ -59,11 +47,13 @@ describe('a server that gives up on its own question', () => {
         }
         return text('without you');
       });
-      const round = await caller.asked();
+      const round = await caller().asked();
       await sleep(200);
-      expect(told(await caller.retry(round.state, { [round.key]: accept('late') }))).toBe('without you');
+      expect(toolText(await caller().retry(round.state, { [round.key]: accept('late') }))).toBe(
+        'without you',
+      );
       expect(backend.answers).toEqual([]);
-      expect((await caller.retry(round.state, {})).json.error.code).toBe(-32602);
+      expect((await caller().retry(round.state, {})).json.error.code).toBe(-32602);
     },
   );
 
@@ -75,13 +65,13 @@ describe('a server that gives up on its own question', () => {
       notify('notifications/cancelled', { requestId: 7 });
       return text(await elicit('New?'));
     });
-    const first = await caller.asked();
+    const first = await caller().asked();
     await sleep(200);
-    const second = readQuestions(await caller.retry(first.state, { [first.key]: accept('old') }));
+    const second = readQuestions(await caller().retry(first.state, { [first.key]: accept('old') }));
     expect(second.requests[second.key].params.message).toBe('New?');
     expect(second.keys).toHaveLength(1);
     expect(second.key).not.toBe(first.key);
-    expect(told(await caller.retry(second.state, { [second.key]: accept('new') }))).toBe('new');
+    expect(toolText(await caller().retry(second.state, { [second.key]: accept('new') }))).toBe('new');
     expect(backend.answers.map(({ json }) => json.result.content.value)).toEqual(['new']);
   });
 
@@ -92,10 +82,10 @@ describe('a server that gives up on its own question', () => {
       notify('notifications/cancelled', { requestId: 7 });
       return text(await elicit('New?'));
     });
-    const round = await caller.asked();
+    const round = await caller().asked();
     expect(round.keys).toHaveLength(1);
     expect(round.requests[round.key].params.message).toBe('New?');
-    expect(told(await caller.retry(round.state, { [round.key]: accept('new') }))).toBe('new');
+    expect(toolText(await caller().retry(round.state, { [round.key]: accept('new') }))).toBe('new');
   });
 
   test('a withdrawal of what was never asked does no harm', async () => {
@@ -105,8 +95,8 @@ describe('a server that gives up on its own question', () => {
         notify('notifications/cancelled', { requestId });
       return text(await elicit('?'));
     });
-    const round = await caller.asked();
-    expect(told(await caller.retry(round.state, { [round.key]: accept('x') }))).toBe('x');
+    const round = await caller().asked();
+    expect(toolText(await caller().retry(round.state, { [round.key]: accept('x') }))).toBe('x');
   });
 
   test('with an error as its result', async () => {
@@ -122,9 +112,9 @@ describe('a server that gives up on its own question', () => {
       stream.end();
       return undefined;
     });
-    const round = await caller.asked();
+    const round = await caller().asked();
     await sleep(120);
-    const answer = await caller.retry(round.state, { [round.key]: accept('late') });
+    const answer = await caller().retry(round.state, { [round.key]: accept('late') });
     expect(answer.json.error).toMatchObject({ message: 'Request timed out', data: { timeout: 60 } });
   });
 });
@@ -139,29 +129,29 @@ describe('a server that is gone while its question is open', () => {
       else stream.destroy();
       return undefined;
     });
-    const round = await caller.asked();
+    const round = await caller().asked();
     await sleep(150);
-    const answer = await caller.retry(round.state, { [round.key]: accept('late') });
+    const answer = await caller().retry(round.state, { [round.key]: accept('late') });
     expect([answer.status, answer.json.error.code]).toEqual([502, -32603]);
     expect(answer.json.error.message).toMatch(/connection.* lost/);
     expect(backend.answers).toEqual([]);
     // Another call of the client is served.
     backend.tool(async () => text('plain'));
-    expect(told(await caller.start())).toBe('plain');
+    expect(toolText(await caller().start())).toBe('plain');
   });
 
   test('stops and starts again: the retry is told, and the next call has a session of its own', async () => {
     const { backend, caller } = await setUp();
-    const round = await caller.asked();
+    const round = await caller().asked();
     await backend.stop();
     backend.sessions.clear();
     await backend.start();
     await sleep(50);
-    const answer = await caller.retry(round.state, { [round.key]: accept('late') });
+    const answer = await caller().retry(round.state, { [round.key]: accept('late') });
     expect([answer.status, answer.json.error.code]).toEqual([502, -32603]);
-    const again = await caller.asked();
+    const again = await caller().asked();
     expect(backend.calls[1]?.session).not.toBe(backend.calls[0]?.session);
-    expect(told(await caller.retry(again.state, { [again.key]: accept('x') }))).toBe('x');
+    expect(toolText(await caller().retry(again.state, { [again.key]: accept('x') }))).toBe('x');
   });
 
   test('goes away while the retry waits: the waiting request is told', async () => {
@@ -172,8 +162,8 @@ describe('a server that is gone while its question is open', () => {
       stream.destroy();
       return undefined;
     });
-    const round = await caller.asked();
-    const copies = await all([1, 2], () => caller.retry(round.state, { [round.key]: accept('x') }));
+    const round = await caller().asked();
+    const copies = await all([1, 2], () => caller().retry(round.state, { [round.key]: accept('x') }));
     for (const answer of copies) expect([answer.status, answer.json.error.code]).toEqual([502, -32603]);
   });
 
@@ -183,9 +173,9 @@ describe('a server that is gone while its question is open', () => {
       await Promise.race([elicit('?'), cancelled()]);
       return undefined;
     });
-    const round = await caller.asked();
+    const round = await caller().asked();
     backend.sessions.clear();
-    const answer = await caller.retry(round.state, { [round.key]: accept('x') });
+    const answer = await caller().retry(round.state, { [round.key]: accept('x') });
     expect(answer.json.error.code).toBe(-32603);
   });
 });
@@ -193,7 +183,7 @@ describe('a server that is gone while its question is open', () => {
 describe('the gateway ends while calls wait for people', () => {
   test('promptly, and tells the server of each call', async () => {
     const { backend, gateway, caller } = await setUp();
-    await all(Array(20), () => caller.asked());
+    await all(Array(20), () => caller().asked());
     const startedAt = performance.now();
     await gateway.stop();
     expect(performance.now() - startedAt).toBeLessThan(2_000);
@@ -211,10 +201,10 @@ describe('the gateway ends while calls wait for people', () => {
       await sleep(50);
       return text('done');
     });
-    await caller.asked();
+    await caller().asked();
     await sleep(100);
     backend.tool(async ({ elicit }) => text(await elicit('?')));
-    const last = caller.start();
+    const last = caller().start();
     await until(() => backend.calls.length === 2, 'the call');
     const startedAt = performance.now();
     await gateway.stop();
@@ -230,11 +220,11 @@ describe('the gateway ends while calls wait for people', () => {
       await sleep(300);
       return text(value);
     });
-    const round = await caller.asked();
-    const retry = caller.retry(round.state, { [round.key]: accept('x') });
+    const round = await caller().asked();
+    const retry = caller().retry(round.state, { [round.key]: accept('x') });
     await until(() => backend.answers.length === 1, 'the answer');
     await gateway.stop();
-    expect(told(await retry)).toBe('x');
+    expect(toolText(await retry)).toBe('x');
   });
 
   test('on SIGTERM', async () => {

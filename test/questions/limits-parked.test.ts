@@ -1,40 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { startGateway, type TestGateway } from '../support/gateway.js';
-import { keeper } from '../support/keeper.js';
 import { type Loose, sleep, until } from '../support/net.js';
-import type { ModernOptions } from '../support/raw.js';
 import { useVirtualTime } from '../support/virtual-time.js';
+import { askingRoutes } from './asking-route.js';
 import {
   type AskingBackend,
   accept,
   all,
   bearer,
   form,
-  ModernCaller,
   prompt,
-  startAskingBackend,
   text,
+  toolText,
   trafficDuring,
 } from './scripted.js';
 
 useVirtualTime();
 
-const keep = keeper();
-
-async function setUp(
-  route: Loose = {},
-  questions: Loose = {},
-): Promise<{ backend: AskingBackend; gateway: TestGateway; caller(options?: ModernOptions): ModernCaller }> {
-  const backend = await startAskingBackend();
-  const gateway = await startGateway({
-    '/mcp': { backend: { url: backend.url, era: 'legacy' }, questions, ...route },
-  });
-  await keep(backend);
-  await keep(gateway);
-  return { backend, gateway, caller: (options) => new ModernCaller(gateway.url(), {}, options) };
-}
-
-const told = (response: { json: Loose }): string => response.json.result.content[0].text;
+const { setUp } = askingRoutes();
 
 /** What the backend was told of a call, in order: answers to its questions, and the cancellation. */
 function fateOf(
@@ -50,7 +32,7 @@ function fateOf(
 
 describe('more calls that wait for answers than there may be', () => {
   test('the caller is told so at once, the server is refused in its own words and the call cancelled', async () => {
-    const { backend, caller } = await setUp({}, { maxParked: 2 });
+    const { backend, caller } = await setUp({ questions: { maxParked: 2 } });
     const parked = await all([0, 1], () => caller().asked());
     const third = await caller().start();
     expect(third.status).toBe(503);
@@ -66,14 +48,14 @@ describe('more calls that wait for answers than there may be', () => {
 
     // The ones that wait are not touched, and one that is done makes room.
     const [first, second] = parked as [Loose, Loose];
-    expect(told(await caller().retry(first.state, { [first.key]: accept('1') }))).toBe('1');
+    expect(toolText(await caller().retry(first.state, { [first.key]: accept('1') }))).toBe('1');
     const again = await caller().asked();
-    expect(told(await caller().retry(second.state, { [second.key]: accept('2') }))).toBe('2');
-    expect(told(await caller().retry(again.state, { [again.key]: accept('3') }))).toBe('3');
+    expect(toolText(await caller().retry(second.state, { [second.key]: accept('2') }))).toBe('2');
+    expect(toolText(await caller().retry(again.state, { [again.key]: accept('3') }))).toBe('3');
   });
 
   test('a question that has no answer for that is answered with an error', async () => {
-    const { backend, caller } = await setUp({}, { maxParked: 1 });
+    const { backend, caller } = await setUp({ questions: { maxParked: 1 } });
     await caller().asked();
     backend.tool(async ({ ask }) => text((await ask('sampling/createMessage', prompt('?'))).error.message));
     const refused = await caller().start();
@@ -84,7 +66,7 @@ describe('more calls that wait for answers than there may be', () => {
   });
 
   test('of one principal: others go on', async () => {
-    const { caller } = await setUp({}, { maxParkedPerPrincipal: 2 });
+    const { caller } = await setUp({ questions: { maxParkedPerPrincipal: 2 } });
     const ada = bearer('ada');
     const rounds = await all([0, 1], () => caller(ada).asked());
     const refused = await caller(ada).start();
@@ -94,12 +76,12 @@ describe('more calls that wait for answers than there may be', () => {
     ]);
     await caller(bearer('alan')).asked();
     const [round] = rounds as [Loose];
-    expect(told(await caller(ada).retry(round.state, { [round.key]: accept('x') }))).toBe('x');
+    expect(toolText(await caller(ada).retry(round.state, { [round.key]: accept('x') }))).toBe('x');
     await caller(ada).asked();
   });
 
   test('of callers without a credential together, where the limit is set', async () => {
-    const { caller } = await setUp({}, { maxParkedPerPrincipal: 1 });
+    const { caller } = await setUp({ questions: { maxParkedPerPrincipal: 1 } });
     await caller().asked();
     const refused = await caller().start();
     expect([refused.status, refused.json.error.message]).toEqual([
@@ -110,7 +92,7 @@ describe('more calls that wait for answers than there may be', () => {
   });
 
   test('further rounds of a call that waits need no further place', async () => {
-    const { backend, caller } = await setUp({}, { maxParked: 1 });
+    const { backend, caller } = await setUp({ questions: { maxParked: 1 } });
     backend.tool(async ({ elicit }) =>
       text(`${await elicit('1?')}${await elicit('2?')}${await elicit('3?')}`),
     );
@@ -120,7 +102,7 @@ describe('more calls that wait for answers than there may be', () => {
       state = answer.json.result.requestState;
       key = Object.keys(answer.json.result.inputRequests)[0] as string;
     }
-    expect(told(await caller().retry(state, { [key]: accept('c') }))).toBe('abc');
+    expect(toolText(await caller().retry(state, { [key]: accept('c') }))).toBe('abc');
   });
 });
 
@@ -136,7 +118,7 @@ describe('nobody answers in time', () => {
     ],
     ['sampling/createMessage', prompt('?'), -32603],
   ])('%s: the server is told, the call cancelled, and its session is free', async (method, params, fate) => {
-    const { backend, caller } = await setUp({}, QUICK);
+    const { backend, caller } = await setUp({ questions: QUICK });
     backend.tool(async ({ ask, cancelled }) => {
       const stopped = cancelled();
       await ask(method, params);
@@ -156,13 +138,13 @@ describe('nobody answers in time', () => {
     expect(traffic).toEqual([]);
     // The next call has the session of the one that is over.
     backend.tool(async () => text('plain'));
-    expect(told(await caller().start())).toBe('plain');
+    expect(toolText(await caller().start())).toBe('plain');
     expect(backend.calls[1]?.session).toBe(call?.session);
     expect(backend.received('initialize')).toHaveLength(1);
   });
 
   test('every question of the call is answered so', async () => {
-    const { backend, caller } = await setUp({}, QUICK);
+    const { backend, caller } = await setUp({ questions: QUICK });
     backend.tool(async ({ ask }) => {
       await Promise.all([
         ask('elicitation/create', form('1?')),
@@ -178,7 +160,7 @@ describe('nobody answers in time', () => {
   });
 
   test('each round has the whole time', async () => {
-    const { backend, caller } = await setUp({}, { timeout: '1500ms' });
+    const { backend, caller } = await setUp({ questions: { timeout: '1500ms' } });
     backend.tool(async ({ elicit }) => text(`${await elicit('1?')}${await elicit('2?')}`));
     const first = await caller().asked();
     await sleep(1_000);
@@ -186,11 +168,11 @@ describe('nobody answers in time', () => {
     const { requestState, inputRequests } = answer.json.result;
     await sleep(1_000);
     const [key] = Object.keys(inputRequests) as [string];
-    expect(told(await caller().retry(requestState, { [key]: accept('b') }))).toBe('ab');
+    expect(toolText(await caller().retry(requestState, { [key]: accept('b') }))).toBe('ab');
   });
 
   test('to come back without an answer, however often, is not to have more time for it', async () => {
-    const { backend, caller } = await setUp({}, { timeout: '900ms', maxParked: 1 });
+    const { backend, caller } = await setUp({ questions: { timeout: '900ms', maxParked: 1 } });
     backend.tool(async ({ ask, cancelled }) => {
       const stopped = cancelled();
       await Promise.all([ask('elicitation/create', form('1?')), ask('elicitation/create', form('2?'))]);
@@ -222,7 +204,7 @@ describe('nobody answers in time', () => {
   });
 
   test('a place is free again for each that has expired', async () => {
-    const { backend, caller } = await setUp({}, { timeout: '300ms', maxParked: 3 });
+    const { backend, caller } = await setUp({ questions: { timeout: '300ms', maxParked: 3 } });
     for (let wave = 0; wave < 3; wave++) {
       await all([0, 1, 2], () => caller().asked());
       await until(() => backend.cancels.length === (wave + 1) * 3, 'the cancellations');
@@ -231,7 +213,7 @@ describe('nobody answers in time', () => {
   });
 
   test('an outcome that nobody fetches is forgotten', async () => {
-    const { backend, caller } = await setUp({}, { timeout: '400ms', maxParked: 1 });
+    const { backend, caller } = await setUp({ questions: { timeout: '400ms', maxParked: 1 } });
     backend.tool(async ({ ask }) => {
       void ask('elicitation/create', form('?'));
       await sleep(60);
@@ -243,7 +225,7 @@ describe('nobody answers in time', () => {
     await sleep(700);
     const round = await caller().asked();
     await sleep(100);
-    expect(told(await caller().retry(round.state, {}))).toBe('without an answer');
+    expect(toolText(await caller().retry(round.state, {}))).toBe('without an answer');
     expect(backend.cancels.length).toBe(1);
   });
 });
@@ -253,7 +235,7 @@ describe('the time of people is not that of servers', () => {
     const { backend, caller } = await setUp({ timeouts: { total: '500ms', idle: '300ms' } });
     const round = await caller().asked();
     await sleep(1_200);
-    expect(told(await caller().retry(round.state, { [round.key]: accept('slow') }))).toBe('slow');
+    expect(toolText(await caller().retry(round.state, { [round.key]: accept('slow') }))).toBe('slow');
     expect(backend.cancels).toEqual([]);
   });
 
@@ -288,16 +270,19 @@ describe('the time of people is not that of servers', () => {
     const answer = await caller().retry(round.state, { [round.key]: accept('a') });
     const { requestState, inputRequests } = answer.json.result;
     const [key] = Object.keys(inputRequests) as [string];
-    expect(told(await caller().retry(requestState, { [key]: accept('b') }))).toBe('ab');
+    expect(toolText(await caller().retry(requestState, { [key]: accept('b') }))).toBe('ab');
   });
 });
 
 test('one session for each call is taken up and given back in the same way', async () => {
-  const { backend, caller } = await setUp({ sessions: { isolation: 'call', max: 1 } }, { timeout: '500ms' });
+  const { backend, caller } = await setUp({
+    sessions: { isolation: 'call', max: 1 },
+    questions: { timeout: '500ms' },
+  });
   const rounds = await all([0, 1, 2], () => caller().asked());
   expect(backend.sessions.size).toBe(3);
   const [round] = rounds as [Loose];
-  expect(told(await caller().retry(round.state, { [round.key]: accept('x') }))).toBe('x');
+  expect(toolText(await caller().retry(round.state, { [round.key]: accept('x') }))).toBe('x');
   await until(() => backend.sessions.size === 0, 'the sessions to be ended');
   expect(backend.cancels).toHaveLength(2);
 });
@@ -314,6 +299,6 @@ test('a server that asks hundreds of questions at once is refused beyond a limit
   const count = round.keys.length;
   expect(count).toBeLessThanOrEqual(100);
   const responses = Object.fromEntries(round.keys.map((key) => [key, accept('x')]));
-  expect(told(await caller().retry(round.state, responses))).toBe(`${count}`);
+  expect(toolText(await caller().retry(round.state, responses))).toBe(`${count}`);
   expect(refused).toBe(400 - count);
 });

@@ -16,6 +16,7 @@ import {
   questionOn,
   type Round,
   startRoundsBackend,
+  textIn,
 } from './scripted.js';
 
 useVirtualTime();
@@ -45,8 +46,6 @@ const GOES_FOR_GOOD = { config: { limits: { replay: 0 } } };
 const call = ({ session }: Rig, id: unknown = 1): Promise<RawStream> =>
   session.open('tools/call', { name: 'ask', arguments: { key: 1 } }, { id });
 
-const textOf = (message: Loose): string => message.result.content[0].text;
-
 async function outcomeOf(stream: RawStream): Promise<Loose> {
   return (await stream.done).json;
 }
@@ -65,7 +64,7 @@ describe('rounds of questions of a modern server, to a legacy client', () => {
       expect(question.params.message).toBe(`Round ${round}?`);
       await answerTo(rig.session, question, accept(`${round}`));
     }
-    expect(textOf(await outcomeOf(stream))).toBe(JSON.stringify({ q2: accept('3') }));
+    expect(textIn(await outcomeOf(stream))).toBe(JSON.stringify({ q2: accept('3') }));
     const sent = rig.backend.received('tools/call').map(({ json }) => json.params);
     expect(sent.map(({ requestState }) => requestState)).toEqual([undefined, ...states]);
     for (const params of sent) expect(params).toMatchObject({ name: 'ask', arguments: { key: 1 } });
@@ -79,7 +78,7 @@ describe('rounds of questions of a modern server, to a legacy client', () => {
     );
     const stream = await call(rig);
     await answerTo(rig.session, await questionOn(stream), accept('x'));
-    expect(textOf(await outcomeOf(stream))).toBe('false');
+    expect(textIn(await outcomeOf(stream))).toBe('false');
   });
 
   test('a state that was replaced is not sent again, and answers of an earlier round neither', async () => {
@@ -92,7 +91,7 @@ describe('rounds of questions of a modern server, to a legacy client', () => {
     const stream = await call(rig);
     await answerTo(rig.session, await questionOn(stream), accept('a'));
     await answerTo(rig.session, await questionOn(stream), accept('b'));
-    expect(textOf(await outcomeOf(stream))).toBe(JSON.stringify([null, { b: accept('b') }]));
+    expect(textIn(await outcomeOf(stream))).toBe(JSON.stringify([null, { b: accept('b') }]));
   });
 
   test.each([1, 3, 10])('no more than %i rounds, then the tool has failed', async (rounds) => {
@@ -141,7 +140,7 @@ describe('rounds of questions of a modern server, to a legacy client', () => {
       await answerTo(rig.session, question, { action: 'accept' });
     }
     const response = await stream.done;
-    expect(textOf(response.json)).toBe('paid');
+    expect(textIn(response.json)).toBe('paid');
     expect((at[2] as number) - (at[1] as number)).toBeGreaterThan(900);
     expect(new Set(ids).size).toBe(2);
     const completed = response.messages.filter(
@@ -208,7 +207,7 @@ describe('what a client says to a question', () => {
     const stream = await call(rig);
     const question = await questionOn(stream);
     await rig.session.post({ jsonrpc: '2.0', ...answer(question.id) });
-    expect(textOf(await outcomeOf(stream))).toBe(JSON.stringify({ a: expected }));
+    expect(textIn(await outcomeOf(stream))).toBe(JSON.stringify({ a: expected }));
   });
 
   test('an error to a sampling request fails the tool with what the client said', async () => {
@@ -227,7 +226,7 @@ describe('what a client says to a question', () => {
     });
     const response = await stream.done;
     expect(response.json.result.isError).toBe(true);
-    expect(textOf(response.json)).toContain('User rejected');
+    expect(textIn(response.json)).toContain('User rejected');
     // The other question of the round is taken back.
     const cancelled = response.messages.filter(({ method }) => method === 'notifications/cancelled');
     expect(cancelled.map(({ params }) => params.requestId)).toEqual([form.id]);
@@ -246,7 +245,7 @@ describe('what a client says to a question', () => {
     expect(rig.backend.received('tools/call')).toHaveLength(1);
     await answerTo(rig.session, question, accept('x'));
     await answerTo(rig.session, question, accept('y'));
-    expect(textOf(await outcomeOf(stream))).toBe('ok');
+    expect(textIn(await outcomeOf(stream))).toBe('ok');
     expect((await answerTo(rig.session, question, accept('z'))).status).toBe(202);
     expect(rig.backend.received('tools/call')).toHaveLength(2);
   });
@@ -262,7 +261,7 @@ describe('what a client says to a question', () => {
     await sleep(50);
     expect(rig.backend.received('tools/call')).toHaveLength(1);
     await answerTo(rig.session, question, accept('x'));
-    expect(textOf(await outcomeOf(stream))).toBe('ok');
+    expect(textIn(await outcomeOf(stream))).toBe('ok');
     expect(rig.backend.received('tools/call')[1]?.json.params.inputResponses).toEqual({ a: accept('x') });
   });
 });
@@ -299,7 +298,7 @@ describe('a client is asked only what it declared', () => {
     const response = await (await call(rig)).done;
     expect(response.messages).toEqual([]);
     expect(response.json.result.isError).toBe(true);
-    expect(textOf(response.json)).toContain(`did not declare ${missing}`);
+    expect(textIn(response.json)).toContain(`did not declare ${missing}`);
   });
 });
 
@@ -407,7 +406,7 @@ describe('ids of questions', () => {
         expect(ping.json).toEqual({ jsonrpc: '2.0', id: questions[0].id, result: {} });
         for (const question of questions) await answerTo(session, question, accept('x'));
         const outcome = await outcomeOf(stream);
-        expect([outcome.id, textOf(outcome)]).toEqual([id, 'ok']);
+        expect([outcome.id, textIn(outcome)]).toEqual([id, 'ok']);
       }
     }
     expect(new Set(seen).size).toBe(16);

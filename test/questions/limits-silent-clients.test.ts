@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.js';
-import { keeper } from '../support/keeper.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { useVirtualTime } from '../support/virtual-time.js';
+import { askingRoutes } from './asking-route.js';
 import {
-  type AskingBackend,
   accept,
   answerTo,
   asking,
@@ -17,23 +16,16 @@ import {
   startAskingBackend,
   startRoundsBackend,
   text,
+  textIn,
 } from './scripted.js';
 
 useVirtualTime();
 
-const keep = keeper();
+const { keep, setUp } = askingRoutes();
 
-async function gatewayTo(url: string, options: Loose = {}): Promise<TestGateway> {
-  const gateway = await keep(startGateway({ '/mcp': { backend: { url }, ...options } }));
-  return gateway;
-}
+const gatewayTo = (url: string, options: Loose = {}): Promise<TestGateway> =>
+  keep(startGateway({ '/mcp': { backend: { url }, ...options } }));
 
-async function setUp(options: Loose = {}): Promise<{ backend: AskingBackend; gateway: TestGateway }> {
-  const backend = await keep(startAskingBackend());
-  return { backend, gateway: await gatewayTo(backend.url, options) };
-}
-
-const told = (message: Loose): string => message.result.content[0].text;
 const QUICK = { questions: { timeout: '400ms' } };
 const cancelsOf = ({ messages }: { messages: readonly Loose[] }): unknown[] =>
   messages.filter(({ method }) => method === 'notifications/cancelled').map(({ params }) => params.requestId);
@@ -54,7 +46,7 @@ describe('a legacy client that declared what it never answers', () => {
       const question = await questionOn(stream);
       const response = await stream.done;
       const tookMs = performance.now() - startedAt;
-      expect(JSON.parse(told(response.json))).toEqual({ code: -32001, message: 'Request timed out' });
+      expect(JSON.parse(textIn(response.json))).toEqual({ code: -32001, message: 'Request timed out' });
       expect(tookMs).toBeGreaterThan(350);
       expect(tookMs).toBeLessThan(2_000);
       expect(cancelsOf(response)).toEqual(['q']);
@@ -72,7 +64,7 @@ describe('a legacy client that declared what it never answers', () => {
     const getStream = await session.listen();
     const response = session.request('tools/call', { name: 'ask' });
     expect((await questionOn(getStream)).id).toBe(0);
-    expect(told((await response).json)).toBe('-32001');
+    expect(textIn((await response).json)).toBe('-32001');
     expect((await getStream.next()).json).toMatchObject({
       method: 'notifications/cancelled',
       params: { requestId: 0 },
@@ -88,7 +80,7 @@ describe('a legacy client that declared what it never answers', () => {
     const question = await questionOn(stream);
     const response = await stream.done;
     expect(response.json.result.isError).toBe(true);
-    expect(told(response.json)).toContain('timed out');
+    expect(textIn(response.json)).toContain('timed out');
     expect(cancelsOf(response)).toEqual([question.id]);
     expect(backend.received('tools/call')).toHaveLength(1);
   });
@@ -100,10 +92,10 @@ describe('a legacy client that declared what it never answers', () => {
     await questionOn(silent);
     const other = await session.open('tools/call', { name: 'ask', arguments: { key: 'other' } });
     await answerTo(session, await questionOn(other), accept('x'));
-    expect(told((await other.done).json)).toBe('x');
+    expect(textIn((await other.done).json)).toBe('x');
     backend.tool(async () => text('plain'));
-    expect(told((await session.request('tools/call', { name: 'ask' })).json)).toBe('plain');
-    expect(told((await silent.done).json)).toBe('Request timed out');
+    expect(textIn((await session.request('tools/call', { name: 'ask' })).json)).toBe('plain');
+    expect(textIn((await silent.done).json)).toBe('Request timed out');
   });
 
   test('the time of people is not that of the call', async () => {
@@ -122,7 +114,7 @@ describe('a legacy client that declared what it never answers', () => {
       const question = await questionOn(stream);
       await sleep(900);
       await answerTo(session, question, accept('slow'));
-      expect(told((await stream.done).json)).toBe('slow');
+      expect(textIn((await stream.done).json)).toBe('slow');
     }
   });
 
@@ -134,7 +126,7 @@ describe('a legacy client that declared what it never answers', () => {
     const question = await questionOn(stream);
     await until(() => stream.comments.length > 0, 'a comment');
     await answerTo(session, question, accept('x'));
-    expect(told((await stream.done).json)).toBe('x');
+    expect(textIn((await stream.done).json)).toBe('x');
   });
 });
 
@@ -170,7 +162,7 @@ describe('a legacy server takes back what it asked a legacy client', () => {
       });
       await answerTo(session, question, accept('late'));
       const response = await stream.done;
-      expect(told(response.json)).toBe('without you');
+      expect(textIn(response.json)).toBe('without you');
       expect(cancelsOf(response)).toHaveLength(where === 'the stream of the call' ? 1 : 0);
       expect(backend.answers).toEqual([]);
       getStream.abort();
@@ -186,7 +178,7 @@ describe('a legacy server takes back what it asked a legacy client', () => {
     });
     const session = await legacyClient(gateway.url());
     const response = await session.request('tools/call', { name: 'ask' });
-    expect(told(response.json)).toBe('without you');
+    expect(textIn(response.json)).toBe('without you');
     expect(cancelsOf(response)).toEqual(['q']);
   });
 
@@ -209,7 +201,7 @@ describe('a legacy server takes back what it asked a legacy client', () => {
     expect(told1).toMatchObject({ method: 'notifications/cancelled', params: { requestId: 0 } });
     const question = await questionOn(getStream);
     await answerTo(session, question, accept('new'));
-    expect(told((await second).json)).toBe('new');
+    expect(textIn((await second).json)).toBe('new');
     getStream.abort();
   });
 });

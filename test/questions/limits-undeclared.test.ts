@@ -1,39 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import { startGateway, type TestGateway } from '../support/gateway.js';
-import { keeper } from '../support/keeper.js';
-import type { LegacyScript } from '../support/misbehave.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
 import { useVirtualTime } from '../support/virtual-time.js';
+import { askingRoutes } from './asking-route.js';
 import {
   ASKABLE,
-  type AskingBackend,
   accept,
   form,
   ModernCaller,
   prompt,
   questionOn,
   readQuestions,
-  startAskingBackend,
   text,
+  toolText,
 } from './scripted.js';
 
 useVirtualTime();
 
-const keep = keeper();
-
-async function setUp(
-  questions: Loose = {},
-  script: LegacyScript = {},
-): Promise<{ backend: AskingBackend; gateway: TestGateway }> {
-  const backend = await startAskingBackend(script);
-  const gateway = await startGateway({ '/mcp': { backend: { url: backend.url, era: 'legacy' }, questions } });
-  await keep(backend);
-  await keep(gateway);
-  return { backend, gateway };
-}
-
-const told = (response: { json: Loose }): string => response.json.result.content[0].text;
+const { setUp } = askingRoutes();
 const page = { mode: 'url', url: 'https://a.example', elicitationId: '1', message: '?' };
 const tools = [{ name: 't', inputSchema: { type: 'object' } }];
 
@@ -97,7 +81,7 @@ describe('a server that asks a modern client what it did not declare', () => {
       backend.tool(async ({ ask }) => text(JSON.stringify((await ask(method, params)).result)));
       const able = new ModernCaller(gateway.url(), {}, { capabilities: ASKABLE });
       const round = await able.asked();
-      expect(told(await able.retry(round.state, { [round.key]: { action: 'accept' } }))).toBe(
+      expect(toolText(await able.retry(round.state, { [round.key]: { action: 'accept' } }))).toBe(
         '{"action":"accept"}',
       );
     },
@@ -154,14 +138,14 @@ describe('a server that asks a modern client what it did not declare', () => {
   test('roots, which are not told of, are refused without ending the call', async () => {
     const { backend, gateway } = await setUp();
     backend.tool(async ({ ask }) => text(`${(await ask('roots/list', undefined)).error.code}`));
-    expect(told(await new ModernCaller(gateway.url(), {}).start())).toBe('-32601');
+    expect(toolText(await new ModernCaller(gateway.url(), {}).start())).toBe('-32601');
     expect(backend.received('initialize')[0]?.json.params.capabilities).not.toHaveProperty('roots');
   });
 
   test.each(['ask', 'cached'])(
     'roots: %s, and a client without: the call ends with what is missing',
     async (roots) => {
-      const { backend, gateway } = await setUp({ roots });
+      const { backend, gateway } = await setUp({ questions: { roots } });
       backend.tool(async ({ ask, cancelled }) => {
         void ask('roots/list', undefined);
         await cancelled();
@@ -184,7 +168,9 @@ describe('a server that asks a modern client what it did not declare', () => {
       const pong = await ask('ping', undefined);
       return text(`${codes} ${JSON.stringify(pong.result)}`);
     });
-    expect(told(await new ModernCaller(gateway.url(), {}).start())).toBe('-32601,-32601,-32601,-32601 {}');
+    expect(toolText(await new ModernCaller(gateway.url(), {}).start())).toBe(
+      '-32601,-32601,-32601,-32601 {}',
+    );
   });
 });
 
@@ -192,7 +178,7 @@ describe('a server that asks outside a call that may ask', () => {
   test('on the stream of the session, right at its start: it is refused, and the call is not disturbed', async () => {
     const refusals: Loose[] = [];
     const { backend, gateway } = await setUp(
-      { roots: 'ask' },
+      { questions: { roots: 'ask' } },
       {
         on: {
           GET: (step) => {
@@ -233,14 +219,14 @@ describe('a server that asks outside a call that may ask', () => {
     const caller = new ModernCaller(gateway.url(), {});
     const round = await caller.asked();
     expect(round.requests[round.key].params.message).toBe('Pushed?');
-    expect(told(await caller.retry(round.state, { [round.key]: accept('x') }))).toBe('x');
+    expect(toolText(await caller.retry(round.state, { [round.key]: accept('x') }))).toBe('x');
   });
 
   test('on the stream of a session that many calls share: it is refused, and the calls go on', async () => {
     const { backend, gateway } = await setUp();
     backend.tool(async ({ push }) => text(`${(await push('elicitation/create', form('?'))).error.code}`));
     const caller = new ModernCaller(gateway.url(), {}, { capabilities: {} });
-    expect(told(await caller.start())).toMatch(/^-3260[13]$/);
+    expect(toolText(await caller.start())).toMatch(/^-3260[13]$/);
   });
 
   test.each(['tools/list', 'completion/complete', 'acme/do'])(
@@ -311,7 +297,7 @@ describe('a legacy server asks a legacy client', () => {
       backend.tool(async ({ ask }) => text(`${(await ask(method, params, 0)).error.code}`));
       const session = await legacy(gateway.url(), { capabilities: {} });
       const response = await session.request('tools/call', { name: 'ask' });
-      expect(told(response)).toBe('-32601');
+      expect(toolText(response)).toBe('-32601');
       expect(response.messages).toEqual([]);
       expect(performance.now() - startedAt).toBeLessThan(2_000);
       expect(backend.received('initialize')[0]?.json.params.capabilities).toEqual({});
@@ -331,7 +317,7 @@ describe('a legacy server asks a legacy client', () => {
       { name: 'ask' },
       { headers: { accept: 'application/json' } },
     );
-    expect(told(response)).toBe('-32601');
+    expect(toolText(response)).toBe('-32601');
   });
 
   test('ids 0 and "0" are two questions, and each answer goes back under its own', async () => {
@@ -350,7 +336,7 @@ describe('a legacy server asks a legacy client', () => {
     for (const { id, params } of questions.reverse()) {
       await session.post({ jsonrpc: '2.0', id, result: accept(`for the ${params.message}`) });
     }
-    expect(told(await stream.done)).toBe(
+    expect(toolText(await stream.done)).toBe(
       JSON.stringify([
         [0, 'for the number'],
         ['0', 'for the string'],

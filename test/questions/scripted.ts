@@ -315,6 +315,12 @@ export function shuffled(count: number): number[] {
   return order;
 }
 
+/** The text of the tool's result in a JSON-RPC response. */
+export const textIn = (message: Loose): string => message.result.content[0].text;
+
+/** The text of the tool's result in an HTTP response. */
+export const toolText = ({ json }: Pick<RawResponse, 'json'>): string => textIn(json);
+
 /** Every item in turn, all at the same time. */
 export function all<T, R>(items: Iterable<T>, work: (item: T, index: number) => Promise<R>): Promise<R[]> {
   return Promise.all([...items].map(work));
