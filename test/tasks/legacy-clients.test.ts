@@ -1,45 +1,20 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { startGateway, type TestGateway } from '../support/gateway.js';
+import { describe, expect, test } from 'vitest';
 import { type Loose, until } from '../support/net.js';
 import { type LegacyOptions, type LegacySession, legacy } from '../support/raw.js';
-import { record } from '../support/tap.js';
-import { form, type ServerTask, startTaskServer, type TaskServer, text } from './task-server.js';
+import { form, type ServerTask, startTaskServer, text } from './task-server.js';
+import { watchedRoute } from './watched-route.js';
 
 const RELATED = 'io.modelcontextprotocol/related-task';
 
-let server: TaskServer;
-let gateway: TestGateway;
-let url: string;
-let recording: ReturnType<typeof record>;
-const parts: { close(): Promise<unknown> }[] = [];
-/** Moves the tasks on, where a test does not do it itself. */
-let work: ((task: ServerTask) => Promise<Loose>) | undefined;
+const route = watchedRoute(startTaskServer);
 
-beforeAll(async () => {
-  server = await startTaskServer((task) => work?.(task) ?? new Promise(() => {}));
-  recording = record();
-  const back = await recording.backend(server.url);
-  gateway = await startGateway({ '/mcp': { backend: { url: back.url } } });
-  const front = await recording.client(gateway.url());
-  url = front.url;
-  parts.push(front, gateway, back, server);
-});
-afterAll(async () => {
-  for (const part of parts) await part.close();
-});
-afterEach(() => {
-  work = undefined;
-  server.tasks.length = 0;
-  expect(recording.violations.splice(0)).toEqual([]);
-});
-
-const connect = (options: LegacyOptions = {}) => legacy(url, options);
+const connect = (options: LegacyOptions = {}) => legacy(route.url, options);
 const call = (session: LegacySession, name: string, args: Loose = {}, task: Loose = {}) =>
   session.request('tools/call', { name, arguments: args, task });
 async function begin(session: LegacySession, args: Loose = {}): Promise<{ id: string; task: ServerTask }> {
-  const count = server.tasks.length;
+  const count = route.server.tasks.length;
   const { json } = await call(session, 'slow', args);
-  return { id: json.result.task.taskId, task: server.tasks[count] as ServerTask };
+  return { id: json.result.task.taskId, task: route.server.tasks[count] as ServerTask };
 }
 
 describe('what a client is told', () => {
@@ -67,7 +42,7 @@ describe('what a client is told', () => {
     const session = await connect();
     await session.request('tools/call', { name: 'now', arguments: {} });
     await call(session, 'now');
-    const [plain, asTask] = server
+    const [plain, asTask] = route.server
       .received('tools/call')
       .slice(-2)
       .map(({ json }) => json.params);
@@ -92,7 +67,7 @@ describe('a task', () => {
         pollInterval: 60,
       },
     });
-    expect(json.result.task.taskId).not.toContain(server.tasks[0]?.taskId);
+    expect(json.result.task.taskId).not.toContain(route.server.tasks[0]?.taskId);
   });
 
   test('can be looked at, without what it holds', async () => {
@@ -114,7 +89,7 @@ describe('a task', () => {
     await session.request('tasks/get', { taskId: id });
     await session.request('tasks/cancel', { taskId: id });
     for (const method of ['tasks/get', 'tasks/cancel']) {
-      const { headers, json } = server.received(method).at(-1) as Loose;
+      const { headers, json } = route.server.received(method).at(-1) as Loose;
       expect(headers['mcp-name']).toBe(task.taskId);
       expect(json.params.taskId).toBe(task.taskId);
     }
@@ -155,7 +130,7 @@ describe('a task', () => {
   test('has a result that clients of the revision can read, whatever the schema of its tool', async () => {
     const session = await connect();
     const { json } = await call(session, 'numbers');
-    server.tasks[0]?.complete({ content: [], structuredContent: [1, 2.0] });
+    route.server.tasks[0]?.complete({ content: [], structuredContent: [1, 2.0] });
     const told = await session.request('tasks/result', { taskId: json.result.task.taskId });
     expect(told.json.result.structuredContent).toEqual({ result: [1, 2] });
   });
@@ -228,7 +203,7 @@ describe('what a task asks', () => {
     await session.post({ jsonrpc: '2.0', id: question.id, result: answer });
     const { json } = await stream.find(({ json }) => json?.result !== undefined);
     expect(json.result.task.status).toBe('working');
-    expect(server.tasks[0]?.args).toMatchObject({ sure: answer });
+    expect(route.server.tasks[0]?.args).toMatchObject({ sure: answer });
   });
 
   test('is asked once, however many requests wait for the result', async () => {
@@ -370,7 +345,7 @@ describe('a tool that is a task or nothing', () => {
   test.each(['2025-11-25', '2025-06-18', '2024-11-05'])(
     'is run to its end for a client of %s that asks for no task',
     async (version) => {
-      work = async () => text('at last');
+      route.work = async () => text('at last');
       const session = await connect({ version });
       const { json } = await session.request('tools/call', { name: 'must', arguments: {} });
       expect(json.result).toEqual(text('at last'));
@@ -378,7 +353,7 @@ describe('a tool that is a task or nothing', () => {
   );
 
   test('asks its client meanwhile', async () => {
-    work = async (task) => {
+    route.work = async (task) => {
       const { content } = await task.ask('name', 'elicitation/create', form('Name?'));
       return text(`Hello, ${content.value}`);
     };
@@ -394,7 +369,7 @@ describe('a tool that is a task or nothing', () => {
   test('is cancelled with the call', async () => {
     const session = await connect();
     const stream = session.open('tools/call', { name: 'must', arguments: {} }, { id: 77 });
-    const task = await server.task();
+    const task = await route.server.task();
     await until(() => task.looks > 0, 'a look');
     await session.notify('notifications/cancelled', { requestId: 77 });
     await until(() => task.cancels > 0, 'the cancellation');
@@ -402,7 +377,7 @@ describe('a tool that is a task or nothing', () => {
   });
 
   test('that fails gives its error', async () => {
-    work = () => Promise.reject({ code: -32050, message: 'no more' });
+    route.work = () => Promise.reject({ code: -32050, message: 'no more' });
     const session = await connect();
     const { json } = await session.request('tools/call', { name: 'must', arguments: {} });
     expect(json.error).toEqual({ code: -32050, message: 'no more' });

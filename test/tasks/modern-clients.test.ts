@@ -1,65 +1,38 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { startGateway, type TestGateway } from '../support/gateway.js';
+import { describe, expect, test } from 'vitest';
+import { startGateway } from '../support/gateway.js';
 import { type Loose, until } from '../support/net.js';
 import { type ModernOptions, modern, openModern, type RawResponse } from '../support/raw.js';
-import { record } from '../support/tap.js';
 import { useVirtualTime } from '../support/virtual-time.js';
-import { type LegacyTask, type LegacyTaskServer, startLegacyTaskServer } from './legacy-task-server.js';
+import { type LegacyTask, startLegacyTaskServer } from './legacy-task-server.js';
 import { EXTENSION, form, TASKS, text } from './task-server.js';
+import { watchedRoute } from './watched-route.js';
 
 useVirtualTime();
 
-let server: LegacyTaskServer;
-let gateway: TestGateway;
-let url: string;
-let recording: ReturnType<typeof record>;
-const parts: { close(): Promise<unknown> }[] = [];
-/** Moves the tasks on, where a test does not do it itself. */
-let work: ((task: LegacyTask) => Promise<Loose>) | undefined;
-
-beforeAll(async () => {
-  server = await startLegacyTaskServer((task) => work?.(task) ?? new Promise(() => {}));
-  recording = record();
-  const back = await recording.backend(server.url);
-  gateway = await startGateway({
-    '/mcp': { backend: { url: back.url } },
-    '/eager': { backend: { url: back.url }, tasks: { optional: 'task' } },
-  });
-  const front = await recording.client(gateway.url());
-  url = front.url;
-  parts.push(front, gateway, back, server);
-});
-afterAll(async () => {
-  for (const part of parts) await part.close();
-});
-afterEach(() => {
-  work = undefined;
-  server.tasks.length = 0;
-  expect(recording.violations.splice(0)).toEqual([]);
-});
+const route = watchedRoute(startLegacyTaskServer, { '/mcp': {}, '/eager': { tasks: { optional: 'task' } } });
 
 const ASKABLE = { ...TASKS, elicitation: { form: {} }, sampling: {} };
 const knowing = (more: ModernOptions = {}): ModernOptions => ({ capabilities: TASKS, ...more });
 const call = (name: string, options: ModernOptions = knowing(), args: Loose = {}) =>
-  modern(url, 'tools/call', { name, arguments: args }, options);
+  modern(route.url, 'tools/call', { name, arguments: args }, options);
 const ask = (method: string, taskId: string, options: ModernOptions = knowing(), more: Loose = {}) =>
-  modern(url, `tasks/${method}`, { taskId, ...more }, options);
+  modern(route.url, `tasks/${method}`, { taskId, ...more }, options);
 const look = async (taskId: string, options?: ModernOptions): Promise<Loose> =>
   (await ask('get', taskId, options)).json.result;
 
 async function begin(
   options?: ModernOptions,
 ): Promise<{ id: string; task: LegacyTask; answer: RawResponse }> {
-  const count = server.tasks.length;
+  const count = route.server.tasks.length;
   const answer = await call('must', options);
-  return { id: answer.json.result.taskId, task: server.tasks[count] as LegacyTask, answer };
+  return { id: answer.json.result.taskId, task: route.server.tasks[count] as LegacyTask, answer };
 }
 
 describe('what a client is told', () => {
   test('is that there are tasks by the extension, and not that there are those of the other era', async () => {
-    const { json } = await modern(url, 'server/discover');
+    const { json } = await modern(route.url, 'server/discover');
     expect(json.result.capabilities).toEqual({ tools: {}, extensions: { [EXTENSION]: {} } });
-    const { tools } = (await modern(url, 'tools/list')).json.result;
+    const { tools } = (await modern(route.url, 'tools/list')).json.result;
     for (const tool of tools) expect(tool).not.toHaveProperty('execution');
   });
 
@@ -84,7 +57,7 @@ describe('what a client is told', () => {
 
 describe('a subscription to tasks', () => {
   const listen = (notifications: Loose, options: ModernOptions) =>
-    openModern(url, 'subscriptions/listen', { notifications }, options);
+    openModern(route.url, 'subscriptions/listen', { notifications }, options);
 
   test('is acknowledged without them, and over where nothing else is wanted', async () => {
     const { id } = await begin();
@@ -128,47 +101,48 @@ describe('a tool that has to be a task', () => {
 
   test('is run to its end for a client that takes none', async () => {
     const answer = call('must', {});
-    (await server.task()).complete(text('at last'));
+    (await route.server.task()).complete(text('at last'));
     const { result } = (await answer).json;
     expect(result).toMatchObject({ resultType: 'complete', ...text('at last') });
     expect(JSON.stringify(result)).not.toContain('related-task');
   });
 
   test('that fails does so for a client that takes none', async () => {
-    work = () => Promise.reject({ code: -32050, message: 'no more', data: { left: 0 } });
+    route.work = () => Promise.reject({ code: -32050, message: 'no more', data: { left: 0 } });
     expect((await call('must', {})).json.error).toMatchObject({ message: 'no more', data: { left: 0 } });
   });
 
   test('asks a client that takes none in the way of a call', async () => {
-    work = async (task) => text(JSON.stringify((await task.ask('elicitation/create', form('Name?'))).result));
+    route.work = async (task) =>
+      text(JSON.stringify((await task.ask('elicitation/create', form('Name?'))).result));
     const options = { capabilities: { elicitation: { form: {} } } };
     const params = { name: 'must', arguments: {} };
-    const { json } = await modern(url, 'tools/call', params, options);
+    const { json } = await modern(route.url, 'tools/call', params, options);
     const { inputRequests, requestState } = json.result;
     const [[key, request]] = Object.entries<Loose>(inputRequests) as [[string, Loose]];
     expect(request.params).toEqual(form('Name?'));
     const inputResponses = { [key]: { action: 'accept', content: { value: 'Ada' } } };
     const retry = { ...params, inputResponses, requestState };
-    const told = await modern(url, 'tools/call', retry, options);
+    const told = await modern(route.url, 'tools/call', retry, options);
     expect(JSON.parse(told.json.result.content[0].text)).toEqual(inputResponses[key]);
   });
 
   test('is cancelled when a client that takes no handle leaves', async () => {
-    const stream = openModern(url, 'tools/call', { name: 'must', arguments: {} });
+    const stream = openModern(route.url, 'tools/call', { name: 'must', arguments: {} });
     stream.catch(() => {});
     const controller = new AbortController();
     const other = modern(
-      url,
+      route.url,
       'tools/call',
       { name: 'must', arguments: {} },
       { signal: controller.signal },
     ).catch(() => {});
-    const task = await server.task(1);
+    const task = await route.server.task(1);
     await until(() => task.looks > 0, 'a look');
     controller.abort();
     await until(() => task.cancels > 0, 'the cancellation');
     await other;
-    (await server.task(0)).complete(text('done'));
+    (await route.server.task(0)).complete(text('done'));
     await (await stream).done;
   });
 
@@ -181,7 +155,7 @@ describe('a tool that has to be a task', () => {
 describe('a tool that may be a task', () => {
   test('is called, unless the configuration says otherwise', async () => {
     expect((await call('may')).json.result).toMatchObject(text('may at once'));
-    const eager = gateway.url('/eager');
+    const eager = route.gateway.url('/eager');
     const params = { name: 'may', arguments: {} };
     const { json } = await modern(eager, 'tools/call', params, knowing());
     expect(json.result.resultType).toBe('task');
@@ -191,9 +165,9 @@ describe('a tool that may be a task', () => {
 
   test.each(['plain', 'other'])('is not the tool %s, nor is a client’s own wish heard', async (name) => {
     const params = { name, arguments: {}, task: { ttl: 5 } };
-    const { json } = await modern(url, 'tools/call', params, knowing());
+    const { json } = await modern(route.url, 'tools/call', params, knowing());
     expect(json.result).toMatchObject(text(`${name} at once`));
-    expect(server.received('tools/call').at(-1)?.json.params).not.toHaveProperty('task');
+    expect(route.server.received('tools/call').at(-1)?.json.params).not.toHaveProperty('task');
   });
 });
 
@@ -211,8 +185,9 @@ describe('a task', () => {
     expect(done).toMatchObject({ status: 'completed', result: { resultType: 'complete', isError: true } });
     expect(JSON.stringify(done)).not.toContain('related-task');
     expect(await look(id)).toEqual(done);
-    expect(server.received('tasks/result')).toHaveLength(
-      server.received('tasks/result').filter(({ json }) => json.params.taskId !== task.taskId).length + 1,
+    expect(route.server.received('tasks/result')).toHaveLength(
+      route.server.received('tasks/result').filter(({ json }) => json.params.taskId !== task.taskId).length +
+        1,
     );
   });
 
