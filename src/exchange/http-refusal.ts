@@ -1,5 +1,5 @@
 import { badGateway, CODE, ExchangeError } from './errors.js';
-import { type ErrorOutcome, ownError } from './outcome.js';
+import { type BackendErrorOutcome, ownError } from './outcome.js';
 
 type ResponseHeaders = Record<string, string | string[] | undefined>;
 
@@ -23,7 +23,7 @@ export function refusalForClient(
   status: number,
   headers: ResponseHeaders,
   text: string,
-  error?: ErrorOutcome,
+  error?: BackendErrorOutcome,
 ): ExchangeError | undefined {
   const said = text.trim().slice(0, 200);
   if (refusesHost(status, said)) {
@@ -37,7 +37,7 @@ export function refusalForClient(
     const value = headers[name];
     if (value !== undefined) passed[name] = Array.isArray(value) ? value.join(', ') : value;
   }
-  if (error !== undefined) return new ExchangeError({ ...error, origin: 'gateway', status, headers: passed });
+  if (error !== undefined) return new ExchangeError({ ...error, origin: 'refusal', status, headers: passed });
   return new ExchangeError(
     ownError({
       code: CODE.server,

@@ -8,6 +8,7 @@ import {
   textOf,
   writeObject,
 } from '../jsonrpc/index.js';
+import type { DeclaredError, MessageValues } from './declare-errors.js';
 import type { Freshness, Kept } from './result-cache/kept-result.js';
 import type { EraName } from './revision.js';
 
@@ -43,11 +44,13 @@ export interface ResultOutcome {
   readonly kept?: Kept | undefined;
 }
 
-/** Where an error was made: the backend's own answer, or the gateway on its behalf. */
-export type ErrorOrigin = 'backend' | 'gateway';
+/**
+ * Where an error was made: `backend` for its JSON-RPC error, `refusal` for one whose HTTP status is meant for the client
+ * too, `gateway` for what the gateway makes itself.
+ */
+export type ErrorOrigin = 'backend' | 'refusal' | 'gateway';
 
-/** An error on its way to the client. */
-export interface ErrorOutcome {
+interface ErrorBase {
   readonly type: 'error';
   readonly origin: ErrorOrigin;
   readonly form: EraName | 'neutral';
@@ -63,6 +66,22 @@ export interface ErrorOutcome {
   /** The handler failed because the backend cannot send server requests in its era. */
   readonly cannotAsk?: boolean | undefined;
 }
+
+/** A JSON-RPC error of the backend. */
+export interface BackendErrorOutcome extends ErrorBase {
+  readonly origin: 'backend' | 'refusal';
+}
+
+/** An error that the gateway makes. */
+export interface GatewayErrorOutcome extends ErrorBase {
+  readonly origin: 'gateway';
+  readonly declared: DeclaredError | undefined;
+  /** What the log tells beyond the message: the backend's address, what it wrote, why a connection broke. */
+  readonly detail: string | undefined;
+}
+
+/** An error on its way to the client. */
+export type ErrorOutcome = BackendErrorOutcome | GatewayErrorOutcome;
 
 export type Outcome = ResultOutcome | ErrorOutcome;
 
@@ -95,7 +114,7 @@ export interface ErrorFields {
 }
 
 /** An error that the gateway makes itself. */
-export function ownError(fields: ErrorFields): ErrorOutcome {
+export function ownError(fields: ErrorFields): GatewayErrorOutcome {
   return {
     type: 'error',
     origin: 'gateway',
@@ -106,6 +125,44 @@ export function ownError(fields: ErrorFields): ErrorOutcome {
     raw: undefined,
     status: fields.status,
     headers: fields.headers,
+    declared: undefined,
+    detail: undefined,
+  };
+}
+
+/** What goes with an error beside its declaration. */
+export interface ErrorExtras {
+  /** For the log alone: may hold the backend's address and what it wrote. */
+  readonly detail?: string | undefined;
+  /** Members that the specification puts into `data`. */
+  readonly data?: Readonly<Record<string, unknown>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Values for the placeholders of a message, where it has any, and what goes with the error. */
+export type ErrorArguments<Template extends string> = string extends Template
+  ? [values?: Readonly<Record<string, string | number>>, extras?: ErrorExtras]
+  : keyof MessageValues<Template> extends never
+    ? [values?: MessageValues<Template>, extras?: ErrorExtras]
+    : [values: MessageValues<Template>, extras?: ErrorExtras];
+
+/** An error that the gateway makes itself, as its layer declares it. */
+export function gatewayError<Template extends string>(
+  declared: DeclaredError<Template>,
+  ...[values, extras = {}]: ErrorArguments<Template>
+): GatewayErrorOutcome {
+  return {
+    type: 'error',
+    origin: 'gateway',
+    form: 'neutral',
+    code: declared.code.modern,
+    message: declared.message((values ?? {}) as MessageValues<Template>),
+    data: declared.data(extras.data),
+    raw: undefined,
+    status: declared.status.modern,
+    headers: declared.headers === undefined ? extras.headers : { ...declared.headers, ...extras.headers },
+    declared,
+    detail: extras.detail,
   };
 }
 
@@ -113,7 +170,11 @@ export function ownError(fields: ErrorFields): ErrorOutcome {
  * An error that a backend answered with.
  * @param form the era of the backend, where the caller is of the same one
  */
-export function backendError(frame: ErrorFrame, status: number, form: ErrorOutcome['form']): ErrorOutcome {
+export function backendError(
+  frame: ErrorFrame,
+  status: number,
+  form: ErrorOutcome['form'],
+): BackendErrorOutcome {
   const { bytes, error, code, message, data } = frame;
   return {
     type: 'error',

@@ -2,8 +2,8 @@ import { type ErrorFrame, getMember, type JsonNode, scanJson, stringOf, textOf }
 import type { Caller } from './caller.js';
 import type { Channel } from './channel.js';
 import type { ClientCapabilities } from './client-capabilities.js';
-import { CODE } from './errors.js';
-import { type Outcome, ownError } from './outcome.js';
+import { EXCHANGE_ERRORS } from './errors.js';
+import { gatewayError, type Outcome } from './outcome.js';
 import { isRecord } from './utils/is-record.js';
 
 /** The extension under which the modern era has tasks, and the name that they go by in the neutral form. */
@@ -77,17 +77,12 @@ export function insistsOnTask({ code, bytes, data }: ErrorFrame): boolean {
 
 /** The client has to say that it knows tasks before it asks for them ("Error Handling" of the extension). */
 export function tasksUndeclared(): Outcome {
-  const data = JSON.stringify({ requiredCapabilities: TASKS_CAPABILITY });
-  return ownError({
-    code: MISSING_CAPABILITY,
-    message: 'The client did not declare tasks',
-    data,
-    status: 400,
-  });
+  const data = { requiredCapabilities: TASKS_CAPABILITY };
+  return gatewayError(EXCHANGE_ERRORS.ERAGATE_TASKS_UNDECLARED, {}, { data });
 }
 
 export function taskNotFound(): Outcome {
-  return ownError({ code: CODE.invalidParams, message: 'Failed to retrieve task: Task not found' });
+  return gatewayError(EXCHANGE_ERRORS.ERAGATE_TASK_NOT_FOUND);
 }
 
 /** A task that an outbound side looks after at its backend, after the request that made it was answered. */

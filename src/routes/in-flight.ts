@@ -1,5 +1,6 @@
-import { type ExchangeError, overloaded } from '../exchange/errors.js';
+import { EXCHANGE_ERRORS } from '../exchange/errors.js';
 import type { Exchange } from '../exchange/exchange.js';
+import { type GatewayErrorOutcome, gatewayError } from '../exchange/outcome.js';
 import type { Ticker, Ticking } from '../exchange/utils/ticker.js';
 import { NOWHERE, UnorderedSet } from '../exchange/utils/unordered-set.js';
 import { Subscriptions } from './subscriptions.js';
@@ -22,6 +23,7 @@ const LASTING: ReadonlySet<string> = new Set(['subscriptions/listen']);
 /** The exchanges in flight on a route: how many there may be, how long they may take, and how they end. */
 export class InFlight implements Ticking {
   place = NOWHERE;
+  readonly #route: string;
   readonly #limits: InFlightLimits;
   readonly #ticker: Ticker;
   readonly #exchanges = new UnorderedSet<Exchange>();
@@ -29,20 +31,23 @@ export class InFlight implements Ticking {
   #onIdle: (() => void) | undefined;
   #draining = false;
 
-  constructor(limits: InFlightLimits, ticker: Ticker) {
+  /** @param route for messages */
+  constructor(route: string, limits: InFlightLimits, ticker: Ticker) {
+    this.#route = route;
     this.#limits = limits;
     this.#ticker = ticker;
     this.#subscriptions = new Subscriptions(limits.maxListeners);
   }
 
   /** Admits an exchange; its time begins. Returns the refusal at a limit. */
-  admit(exchange: Exchange): ExchangeError | undefined {
+  admit(exchange: Exchange): GatewayErrorOutcome | undefined {
+    const route = this.#route;
     const { totalMs, maxExchanges, maxListeners } = this.#limits;
     if (this.#exchanges.size >= maxExchanges)
-      return overloaded(`limit of ${maxExchanges} requests in flight reached`);
+      return gatewayError(EXCHANGE_ERRORS.ERAGATE_REQUEST_LIMIT, { route, limit: maxExchanges });
     const lasts = LASTING.has(exchange.request.method);
     if (lasts && !this.#subscriptions.admit(exchange))
-      return overloaded(`limit of ${maxListeners} open subscriptions reached`);
+      return gatewayError(EXCHANGE_ERRORS.ERAGATE_SUBSCRIPTION_LIMIT, { route, limit: maxListeners });
     this.#exchanges.add(exchange);
     if (!lasts) exchange.limit(totalMs);
     this.#ticker.add(this);

@@ -1,10 +1,10 @@
 import type { Caller } from '../exchange/caller.js';
 import type { ChangeFilter } from '../exchange/changes/change-filter.js';
 import type { Subscriber } from '../exchange/changes/subscription.js';
-import { badGateway, CODE, cancelled, ExchangeError, timedOut } from '../exchange/errors.js';
+import { CODE, cancelled, EXCHANGE_ERRORS, ExchangeError } from '../exchange/errors.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { CallRouting, Outbound, ServerDescription } from '../exchange/outbound.js';
-import { type ErrorOutcome, type Outcome, ownError } from '../exchange/outcome.js';
+import { type ErrorOutcome, gatewayError, type Outcome, ownError } from '../exchange/outcome.js';
 import { CACHEABLE } from '../exchange/result-cache/cache-key.js';
 import type { ResultCache } from '../exchange/result-cache/result-cache.js';
 import type { EraName } from '../exchange/revision.js';
@@ -43,7 +43,7 @@ export class Route implements RouteService {
   constructor(options: RouteOptions) {
     this.path = options.path;
     this.#options = options;
-    this.#inFlight = new InFlight(options.limits, options.ticker);
+    this.#inFlight = new InFlight(options.path, options.limits, options.ticker);
   }
 
   run(exchange: Exchange): Promise<Outcome> {
@@ -63,7 +63,7 @@ export class Route implements RouteService {
   /** Carries out an exchange within the limits of the route; every failure is an outcome. */
   async #carryOut(exchange: Exchange, work: Work): Promise<Outcome> {
     const refused = this.#inFlight.admit(exchange);
-    if (refused !== undefined) return refused.outcome;
+    if (refused !== undefined) return refused;
     const { eraChoice } = this.#options;
     try {
       return await attempt(eraChoice, exchange, async (side, routing) => {
@@ -74,7 +74,9 @@ export class Route implements RouteService {
         return outcome;
       });
     } catch (error) {
-      return exchange.timedOut ? timedOut(this.#options.limits.totalMs).outcome : this.failureOf(error);
+      if (!exchange.timedOut) return this.failureOf(error);
+      const { totalMs } = this.#options.limits;
+      return gatewayError(EXCHANGE_ERRORS.ERAGATE_TIMEOUT, { route: this.path, ms: totalMs });
     } finally {
       this.#inFlight.release(exchange);
     }
@@ -107,7 +109,7 @@ export class Route implements RouteService {
     } catch (error) {
       const outcome = this.failureOf(error);
       // An error of the backend itself, or of scopes, does not refuse the credential.
-      if (outcome.origin === 'gateway' && !lacksScope(outcome)) throw new ExchangeError(outcome);
+      if (outcome.origin !== 'backend' && !lacksScope(outcome)) throw new ExchangeError(outcome);
     }
   }
 
@@ -149,14 +151,14 @@ export class Route implements RouteService {
     if (error instanceof WrongEra)
       return ownError({ code: CODE.internal, message: error.message, status: 502 });
     this.#options.onFault(error);
-    return ownError({ code: CODE.internal, message: 'Internal error of the gateway', status: 500 });
+    return gatewayError(EXCHANGE_ERRORS.ERAGATE_INTERNAL);
   }
 
   /** A 401 for the credential of the gateway itself is none that a client can act upon. */
   #withoutForeignChallenge(outcome: ErrorOutcome): ErrorOutcome {
     if (outcome.status !== 401 || this.#options.forwardsCredentials) return outcome;
-    return badGateway(`the backend refuses the credential that the gateway has for it: ${outcome.message}`)
-      .outcome;
+    const detail = outcome.origin === 'gateway' ? outcome.detail : outcome.message;
+    return gatewayError(EXCHANGE_ERRORS.ERAGATE_GATEWAY_CREDENTIAL_REFUSED, { route: this.path }, { detail });
   }
 }
 

@@ -18,14 +18,17 @@ export class ExchangeLog {
   }
 
   /**
-   * Logs the id of the HTTP request, the request's method and name, the cell, the outcome and the times. Arguments, content and credentials are
-   * never logged.
+   * Logs the id of the HTTP request, the request's method and name, the cell, the outcome and the times. Arguments,
+   * content and credentials are never logged. What the client may not see of a failing backend is in a line of level
+   * `warn`.
    */
   record(exchange: Exchange, httpStatus: number, outcome: Outcome): void {
-    if (!this.#log.isLevelEnabled('info')) return;
+    const error = outcome.type === 'error' && outcome.origin === 'gateway' ? outcome : undefined;
+    const level = error?.detail === undefined ? 'info' : 'warn';
+    if (!this.#log.isLevelEnabled(level)) return;
     const { request, caller, notes, startedAt } = exchange;
     const { backendEra, backendMs, session, cache } = notes;
-    this.#log.info({
+    this.#log[level]({
       requestId: notes.requestId,
       route: this.#route,
       cell: `${LETTER[caller.era]}${backendEra === undefined ? '-' : LETTER[backendEra]}`,
@@ -37,7 +40,9 @@ export class ExchangeLog {
       backendMs: backendMs === undefined ? undefined : rounded(backendMs),
       session,
       cache,
-      error: outcome.type === 'error' && outcome.origin === 'gateway' ? outcome.message : undefined,
+      error: error?.declared?.name ?? error?.message,
+      detail: error?.detail,
+      hint: error?.detail === undefined ? undefined : error.declared?.hint,
     });
   }
 }

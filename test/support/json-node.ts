@@ -1,5 +1,5 @@
 import type { Params } from '../../src/exchange/exchange.js';
-import type { ErrorOutcome, PendingEdits, ResultOutcome } from '../../src/exchange/outcome.js';
+import type { BackendErrorOutcome, PendingEdits, ResultOutcome } from '../../src/exchange/outcome.js';
 import {
   type ErrorFrame,
   getMember,
@@ -52,7 +52,7 @@ export function errorFrame(text: string): ErrorFrame {
 }
 
 /** An error on its way to a client. */
-export function errorOutcome(code: number, more: Partial<ErrorOutcome> = {}): ErrorOutcome {
+export function errorOutcome(code: number, more: Partial<BackendErrorOutcome> = {}): BackendErrorOutcome {
   return {
     type: 'error',
     origin: 'backend',

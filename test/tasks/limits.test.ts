@@ -47,7 +47,11 @@ async function start(tasks: Loose = {}, script: LegacyTaskScript = {}, route: Lo
   };
 }
 
-const NOT_FOUND = { code: -32602, message: 'Failed to retrieve task: Task not found' };
+const NOT_FOUND = {
+  code: -32602,
+  message: 'Failed to retrieve task: Task not found',
+  data: { eragate: 'ERAGATE_TASK_NOT_FOUND' },
+};
 const METHODS = ['get', 'update', 'cancel'];
 
 describe('the name of a task is good', () => {
@@ -197,7 +201,8 @@ describe('a crowd', () => {
     const ids = [await begin(as('ada')), await begin(as('ada'))];
     await expect(begin(as('ada'))).rejects.toMatchObject({
       code: -32603,
-      message: 'limit of 2 tasks of one principal reached',
+      message: expect.stringContaining('limit of 2 tasks of one principal reached'),
+      data: { eragate: 'ERAGATE_QUOTA' },
     });
     expect(server.tasks).toHaveLength(2);
     await begin(as('bob'));
@@ -215,7 +220,7 @@ describe('a crowd', () => {
     const all = await Promise.allSettled(Array.from({ length: 40 }, (_, n) => begin(as(`p${n}`))));
     expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
     const refused = all.find((one) => one.status === 'rejected') as PromiseRejectedResult;
-    expect(refused.reason.message).toBe('limit of 5 tasks reached');
+    expect(refused.reason.message).toContain('limit of 5 tasks reached');
     expect(server.tasks).toHaveLength(5);
     // What needs no handle needs no place.
     const plain = await modern(gateway.url(), 'tools/call', { name: 'plain', arguments: {} }, as('p39'));

@@ -76,7 +76,7 @@ describe('a subscription to tasks', () => {
     expect([status, json.error.code, json.error.data]).toEqual([
       400,
       -32021,
-      { requiredCapabilities: TASKS },
+      { requiredCapabilities: TASKS, eragate: 'ERAGATE_TASKS_UNDECLARED' },
     ]);
   });
 });

@@ -3,9 +3,10 @@ import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../src/exchange/caller.js';
 import { readCapabilities } from '../../src/exchange/client-capabilities.js';
 import type { Principal } from '../../src/exchange/credentials.js';
+import { EXCHANGE_ERRORS } from '../../src/exchange/errors.js';
 import { Exchange } from '../../src/exchange/exchange.js';
 import { NO_FORWARDED } from '../../src/exchange/forwarded-headers.js';
-import { type Outcome, ownError, ownResult } from '../../src/exchange/outcome.js';
+import { gatewayError, type Outcome, ownResult } from '../../src/exchange/outcome.js';
 import { type RequestId, scanJson } from '../../src/jsonrpc/index.js';
 import { ExchangeLog } from '../../src/telemetry/exchange-log.js';
 
@@ -81,11 +82,22 @@ describe('the line of an exchange', () => {
     expect(JSON.stringify(line)).not.toContain('s3cret');
   });
 
-  test('has no backend era where no backend was reached, and the message of an error of the gateway', () => {
-    const error = ownError({ code: -32000, message: 'backend unreachable', status: 502 });
-    const [line] = logged(exchangeOf('tools/list', undefined), 502, error);
-    expect(line).toMatchObject({ cell: 'M-', outcome: -32000, error: 'backend unreachable' });
+  test('has no backend era where no backend was reached, and the name of an error of the gateway', () => {
+    const error = gatewayError(EXCHANGE_ERRORS.ERAGATE_QUOTA, { limit: 1, what: 'tasks' });
+    const [line] = logged(exchangeOf('tools/list', undefined), 503, error);
+    expect(line).toMatchObject({ level: 30, cell: 'M-', outcome: -32603, error: 'ERAGATE_QUOTA' });
     expect(line).not.toHaveProperty('name');
+    expect(line).not.toHaveProperty('detail');
+  });
+
+  test('is a warning with what the client does not see of a failing backend', () => {
+    const detail = 'http://10.0.0.1:3001 answered HTTP 500: <html>';
+    const error = gatewayError(EXCHANGE_ERRORS.ERAGATE_HOST_REFUSED, { route: '/mcp' }, { detail });
+    for (const level of ['info', 'warn']) {
+      const [line] = logged(exchangeOf('tools/list', undefined), 502, error, level);
+      expect(line).toMatchObject({ level: 40, error: 'ERAGATE_HOST_REFUSED', detail });
+      expect(line).toHaveProperty('hint');
+    }
   });
 
   test.each([

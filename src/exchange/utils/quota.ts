@@ -1,6 +1,6 @@
 import type { Principal } from '../credentials.js';
 import { ANONYMOUS } from '../credentials.js';
-import { overloaded } from '../errors.js';
+import { EXCHANGE_ERRORS, exchangeError } from '../errors.js';
 
 export interface QuotaLimits {
   readonly max: number;
@@ -35,10 +35,15 @@ export class Quota {
   /** @throws ExchangeError when there are too many */
   take(principal: Principal): void {
     const full = this.full(principal);
-    if (full === 'all') throw overloaded(`limit of ${this.#limits.max} ${this.#what('')} reached`);
-    if (full === 'own') {
-      const whose = principal === ANONYMOUS ? ' of callers without a credential' : ' of one principal';
-      throw overloaded(`limit of ${this.#ownLimit(principal)} ${this.#what(whose)} reached`);
+    if (full !== undefined) {
+      const [limit, whose] =
+        full === 'all'
+          ? [this.#limits.max, '']
+          : [
+              this.#ownLimit(principal),
+              principal === ANONYMOUS ? ' of callers without a credential' : ' of one principal',
+            ];
+      throw exchangeError(EXCHANGE_ERRORS.ERAGATE_QUOTA, { limit, what: this.#what(whose) });
     }
     this.#size++;
     this.#perPrincipal.set(principal, (this.#perPrincipal.get(principal) ?? 0) + 1);

@@ -1,4 +1,4 @@
-import { overloaded } from '../../../exchange/errors.js';
+import { EXCHANGE_ERRORS, exchangeError } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { waitFor } from '../../../exchange/utils/abortable.js';
 import type { BackendSession } from './session.js';
@@ -262,5 +262,5 @@ export class SessionPool {
 }
 
 function closing(): Error {
-  return overloaded('the gateway is shutting down');
+  return exchangeError(EXCHANGE_ERRORS.ERAGATE_SHUTTING_DOWN);
 }

@@ -73,13 +73,18 @@ function encode(outcome: ResultOutcome, { request }: Exchange, features: Revisio
 
 export function writeError(outcome: ErrorOutcome, exchange: Exchange, reply: Reply): void {
   const { id, method, name } = exchange.request;
-  const { headers, origin } = outcome;
-  const status =
-    origin === 'gateway' && SHOWN_STATUSES.has(outcome.status ?? 200) ? (outcome.status as number) : 200;
+  const { headers } = outcome;
+  const status = legacyStatus(outcome);
   const code = isForVisitors(outcome, exchange)
     ? CODE.internal
     : legacyCode(outcome, method === 'resources/read' ? name : undefined);
   reply(status, errorObjectRope(id, errorObject(outcome, code)), headers);
+}
+
+function legacyStatus(outcome: ErrorOutcome): number {
+  if (outcome.origin === 'backend') return 200;
+  if (outcome.origin === 'gateway' && outcome.declared !== undefined) return outcome.declared.status.legacy;
+  return SHOWN_STATUSES.has(outcome.status ?? 200) ? (outcome.status as number) : 200;
 }
 
 /** Of 2025-11-25: the client is to visit pages first, which this one cannot do (client/elicitation). */
@@ -96,8 +101,9 @@ function isForVisitors({ code }: ErrorOutcome, { caller }: Exchange): boolean {
  * @param uri the uri that a `resources/read` asked for
  */
 export function legacyCode(error: ErrorOutcome, uri: string | undefined): number {
-  const { code, form, origin } = error;
-  if (form === 'legacy' || origin === 'gateway') return code;
+  const { code, form } = error;
+  if (error.origin === 'gateway') return error.declared?.code.legacy ?? code;
+  if (form === 'legacy' || error.origin === 'refusal') return code;
   if (uri !== undefined && isNotFound(error, uri)) return RESOURCE_NOT_FOUND;
   // The backend complains of a message that the gateway wrote: not the client's doing.
   if (code === CODE.parse || code === CODE.invalidRequest) return CODE.internal;

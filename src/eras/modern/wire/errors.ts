@@ -30,7 +30,7 @@ export interface FailedRequest {
 /** Puts an error into the form of the modern era. */
 export function encodeError(error: ErrorOutcome, request: FailedRequest): ModernError {
   if (error.origin === 'backend') return backendError(error, request);
-  if (error.raw !== undefined) {
+  if (error.origin === 'refusal') {
     // A challenge or a rate limit: the status is decisive, and the error is the backend's.
     const { code, data } = backendError(error, request);
     return { status: error.status ?? 200, code, data };

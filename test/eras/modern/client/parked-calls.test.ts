@@ -52,13 +52,13 @@ describe('the limit of parked calls', () => {
     store.admit(call('2'), ADA, 'd');
     expect(refusalOf(() => store.admit(call('3'), ADA, 'd'))).toEqual([
       503,
-      'limit of 2 calls of one principal that wait for answers reached',
+      'Too many at once: limit of 2 calls of one principal that wait for answers reached; try again later',
     ]);
     const third = store.admit(call('3'), ALAN, 'd');
     store.admit(call('4'), ANONYMOUS, 'd');
     expect(refusalOf(() => store.admit(call('5'), ANONYMOUS, 'd'))).toEqual([
       503,
-      'limit of 4 calls that wait for answers reached',
+      'Too many at once: limit of 4 calls that wait for answers reached; try again later',
     ]);
     expect(store.size).toBe(4);
     store.release(third);
@@ -73,7 +73,7 @@ describe('the limit of parked calls', () => {
     for (const name of ['1', '2', '3']) store.admit(call(name), ANONYMOUS, 'd');
     expect(refusalOf(() => store.admit(call('4'), ANONYMOUS, 'd'))).toEqual([
       503,
-      'limit of 3 calls of callers without a credential that wait for answers reached',
+      'Too many at once: limit of 3 calls of callers without a credential that wait for answers reached; try again later',
     ]);
     store.admit(call('4'), ADA, 'd');
   });

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { encodeError } from '../../../../src/eras/modern/wire/errors.js';
+import { EXCHANGE_ERRORS } from '../../../../src/exchange/errors.js';
+import { gatewayError } from '../../../../src/exchange/outcome.js';
 import { errorOutcome } from '../../../support/json-node.js';
 
 describe('an error for a modern client', () => {
@@ -79,22 +81,23 @@ describe('an error for a modern client', () => {
   });
 
   test.each([
-    [-32603, 502, { status: 502, code: -32603 }],
-    [-32001, 504, { status: 504, code: -32603 }],
-    [-32602, undefined, { status: 200, code: -32602 }],
-    [-32601, undefined, { status: 404, code: -32601 }],
-    [-32021, undefined, { status: 400, code: -32021 }],
-  ])('%i of the gateway with the status %s is %j', (code, status, expected) => {
-    expect(call(code, { origin: 'gateway', status })).toMatchObject(expected);
+    [gatewayError(EXCHANGE_ERRORS.ERAGATE_QUOTA, { limit: 1, what: 'tasks' }), 503, -32603],
+    [gatewayError(EXCHANGE_ERRORS.ERAGATE_TIMEOUT, { route: '/mcp', ms: 1 }), 504, -32603],
+    [gatewayError(EXCHANGE_ERRORS.ERAGATE_TASK_NOT_FOUND), 200, -32602],
+    [gatewayError(EXCHANGE_ERRORS.ERAGATE_METHOD_NOT_FOUND, { method: 'ping' }), 404, -32601],
+    [gatewayError(EXCHANGE_ERRORS.ERAGATE_TASKS_UNDECLARED), 400, -32021],
+  ])('of the gateway has the status and the code of its declaration: %j', (error, status, code) => {
+    const data = JSON.stringify({ eragate: error.declared?.name });
+    expect(encodeError(error, { uri: 'a:b', knownMethod: true })).toEqual({ status, code, data });
   });
 
   test('with which a backend refuses the client keeps its status, and gets a code of this era', () => {
     const raw = Buffer.from('{"code":-32050,"message":"m"}');
-    expect(call(-32050, { origin: 'gateway', status: 401, raw })).toMatchObject({
+    expect(call(-32050, { origin: 'refusal', status: 401, raw })).toMatchObject({
       status: 401,
       code: -32603,
     });
-    expect(call(-31999, { origin: 'gateway', status: 403, raw })).toMatchObject({
+    expect(call(-31999, { origin: 'refusal', status: 403, raw })).toMatchObject({
       status: 403,
       code: -31999,
     });
