@@ -2,6 +2,8 @@ import type { AddressInfo } from 'node:net';
 import { type Logger, pino } from 'pino';
 import type { Config, RouteConfig } from './config/index.js';
 import { ReplayBudget } from './downstream/replay-budget.js';
+import { ClientState } from './exchange/client-state.js';
+import { openResultStore } from './exchange/result-cache/result-cache.js';
 import { Sealer } from './exchange/utils/sealer.js';
 import { Ticker } from './exchange/utils/ticker.js';
 import type { Endpoint } from './http/endpoint.js';
@@ -78,7 +80,7 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
 function sharedParts(config: Config, options: GatewayOptions): SharedParts {
   const log = options.log ?? pino({ level: config.log.level });
   const ticker = new Ticker();
-  const { replayBytes, processes } = config.limits;
+  const { replayBytes, processes, cacheBytes, clientStateBytes } = config.limits;
   return {
     log,
     exchanges: options.exchanges ?? log,
@@ -86,6 +88,8 @@ function sharedParts(config: Config, options: GatewayOptions): SharedParts {
     sealer: new Sealer(config.sealKeys),
     processes: new ProcessLimit(processes),
     replay: replayBytes === 0 ? undefined : new ReplayBudget({ maxBytes: replayBytes, ticker }),
+    clientState: new ClientState(clientStateBytes),
+    results: openResultStore(cacheBytes),
     onFault: (error, requestId) => log.error({ requestId, err: error }, 'fault of the gateway'),
     timings: options.timings ?? {},
   };

@@ -32,6 +32,7 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
       sessions: limits.sessions,
       exchanges: limits.exchanges,
       processes: limits.processes,
+      clientStateBytes: bytes(limits.clientState),
       cacheBytes: bytes(limits.cache),
       replayBytes: Number(limits.replay) === 0 ? 0 : bytes(limits.replay),
     },

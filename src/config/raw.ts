@@ -25,6 +25,7 @@ export interface RawConfig {
     sessions: number;
     exchanges: number;
     processes: number;
+    clientState: string | number;
     cache: string | number;
     replay: string | number;
   };

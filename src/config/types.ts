@@ -60,7 +60,9 @@ export interface LimitsConfig {
   readonly exchanges: number;
   /** Running servers on stdio, of all routes together. */
   readonly processes: number;
-  /** For cached results, on each route. */
+  /** For what clients declare of themselves and is kept between their requests, of all routes together. */
+  readonly clientStateBytes: number;
+  /** For cached results, of all routes together. */
   readonly cacheBytes: number;
   /** For events that legacy clients missed while disconnected, of all routes together; 0 for none. */
   readonly replayBytes: number;

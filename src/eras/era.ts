@@ -1,6 +1,7 @@
 import type { HttpCall, StreamCall } from '../downstream/http-call.js';
 import type { ReplayBudget } from '../downstream/replay-budget.js';
 import type { Change } from '../exchange/changes/change.js';
+import type { ClientState } from '../exchange/client-state.js';
 import type { ForwardedHeaders } from '../exchange/forwarded-headers.js';
 import type { Outbound } from '../exchange/outbound.js';
 import type { EraName, Revision } from '../exchange/revision.js';
@@ -57,6 +58,8 @@ export interface ClientSessionLimits {
   readonly idleMs: number;
   /** Keeps events for clients whose connection breaks; undefined to keep none. */
   readonly replay: ReplayBudget | undefined;
+  /** Bounds what is kept for all clients together. */
+  readonly state: ClientState;
   /** Longest time of one connection of a client that can resume its stream; undefined for no limit. */
   readonly holdMs: number | undefined;
 }

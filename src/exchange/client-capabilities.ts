@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { canonicalJson } from './utils/hash.js';
+import { type Extent, exceeded, scanJson } from '../jsonrpc/index.js';
+import { canonicalJson, keyText } from './utils/hash.js';
 
 /** What a client declared that it can do. */
 export interface ClientCapabilities {
@@ -11,9 +12,16 @@ export interface ClientCapabilities {
 }
 
 const REMEMBERED = 1_000;
-/** Longer declarations are parsed each time. */
-const REMEMBERED_CHARS = 4_096;
-const declared = new LRUCache<string, ClientCapabilities>({ max: REMEMBERED });
+const REMEMBERED_BYTES = 8 * 1024 * 1024;
+/** Bytes that a declaration takes when it is parsed, for each character of its text. */
+const PARSED_WEIGHT = 12;
+const declared = new LRUCache<string, ClientCapabilities>({
+  max: REMEMBERED,
+  maxSize: REMEMBERED_BYTES,
+  sizeCalculation: (_capabilities, text) => (text.length + 1) * PARSED_WEIGHT,
+});
+/** Deeper values are not brought into a canonical form, which takes recursion. */
+const READ_DEEPLY: Extent = { bytes: Number.POSITIVE_INFINITY, levels: 64, members: 100_000 };
 
 /**
  * Parses a declaration. The result is remembered, since clients send the same text with every request.
@@ -23,8 +31,10 @@ export function readCapabilities(text: string): ClientCapabilities {
   const known = declared.get(text);
   if (known !== undefined) return known;
   const value = JSON.parse(text) as Record<string, unknown>;
-  const capabilities = { text, value, key: canonicalJson(value) };
-  if (text.length <= REMEMBERED_CHARS) declared.set(text, capabilities);
+  const bytes = Buffer.from(text);
+  const isDeep = exceeded(bytes, scanJson(bytes, 0), READ_DEEPLY) !== undefined;
+  const capabilities = { text, value, key: keyText(isDeep ? text : canonicalJson(value)) };
+  declared.set(text, capabilities);
   return capabilities;
 }
 

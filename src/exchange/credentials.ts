@@ -10,6 +10,8 @@ export const ANONYMOUS = 'anonymous' as Principal;
 
 const REMEMBERED = 1_000;
 const HASH_CHARS = 22;
+/** Longer credentials are hashed each time. */
+const REMEMBERED_CHARS = 4_096;
 const principals = new LRUCache<string, Principal>({ max: REMEMBERED });
 
 /** The principal of a credential: a hash, so that no log and no key holds the credential. */
@@ -18,7 +20,7 @@ export function principalOf(authorization: string | undefined): Principal {
   let principal = principals.get(authorization);
   if (principal === undefined) {
     principal = sha256(authorization).slice(0, HASH_CHARS) as Principal;
-    principals.set(authorization, principal);
+    if (authorization.length <= REMEMBERED_CHARS) principals.set(authorization, principal);
   }
   return principal;
 }

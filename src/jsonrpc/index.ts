@@ -1,5 +1,6 @@
 export { ByteTable } from './byte-table.js';
 export * from './edit.js';
+export * from './extent.js';
 export * from './frame.js';
 export {
   type JsonKind,

@@ -26,6 +26,14 @@ export function membersOf(bytes: Buffer, node: JsonNode): readonly JsonMember[] 
 /** Above this number of names, each member is looked up in a set instead of being compared with every name. */
 const MANY_NAMES = 8;
 
+/** Whether an object has more members than `count`; reads no further than that. */
+export function hasMoreMembers(bytes: Buffer, node: JsonNode, count: number): boolean {
+  if (node.members !== undefined) return node.members.length > count;
+  let seen = 0;
+  for (const cursor = new MemberCursor(bytes, node); cursor.next(); ) if (++seen > count) return true;
+  return false;
+}
+
 /** The members whose names are among `keys`, in order, duplicates included. */
 export function membersNamed(bytes: Buffer, node: JsonNode, keys: Iterable<string>): readonly JsonMember[] {
   const names = [...keys];

@@ -65,6 +65,7 @@ export function readFrame(bytes: Buffer, root: JsonNode, strictness: Strictness)
   const id = envelope.duplicate === 'id' ? undefined : requestIdOf(bytes, envelope.id);
   // Two readers may disagree on which of two members of one name counts, so neither is passed on (RFC 8259, section 4).
   if (duplicate !== undefined) throw invalid(`Member "${duplicate}" occurs more than once`, id);
+  if (strictness === 'strict') checkExtent(root, envelope, id);
   if (stringOf(bytes, jsonrpc) !== '2.0') throw invalid('Member "jsonrpc" must be "2.0"', id);
   return method === undefined
     ? readResponse(bytes, root, envelope, id, strictness)
@@ -89,6 +90,22 @@ function withoutParams(bytes: Buffer, root: JsonNode, strictness: Strictness): F
   writeObject(out, bytes, root, new Map([['params', undefined]]));
   const own = out.toBuffer();
   return readFrame(own, scanJson(own, 2), strictness);
+}
+
+/** Longest id of a client: it is kept, and repeated, for as long as the request lasts. */
+const MAX_ID_BYTES = 4_096;
+
+/**
+ * Refuses messages of clients that have more members than a scan records: each lookup would be a pass over the text.
+ *
+ * @throws FrameError
+ */
+function checkExtent(root: JsonNode, { id: idNode, params }: Envelope, id: RequestId | undefined): void {
+  if (idNode !== undefined && idNode.end - idNode.start > MAX_ID_BYTES)
+    throw invalid(`Member "id" has more than ${MAX_ID_BYTES} bytes`);
+  if (root.members === undefined) throw invalid('A message has too many members', id);
+  if (params?.kind === 'object' && params.members === undefined)
+    throw invalid('Member "params" has too many members', id);
 }
 
 function readRequest(

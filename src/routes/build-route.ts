@@ -14,9 +14,6 @@ import { Route } from './route.js';
 import { backendSideOptions, clientSideOptions, type SharedParts, transportOptions } from './side-options.js';
 import { openTransport } from './transport.js';
 
-/** Results that one route keeps. */
-const CACHE_ENTRIES = 10_000;
-
 /** A route, and those of its parts that have to be closed, or can be counted. */
 export interface BuiltRoute {
   readonly route: Route;
@@ -31,8 +28,8 @@ export function buildRoute(config: RouteConfig, limits: LimitsConfig, shared: Sh
   const eras = erasOf(config.backend);
   const transport = openTransport(config.backend, transportOptions(config, limits, shared));
   const cache = new ResultCache({
-    maxEntries: CACHE_ENTRIES,
-    maxBytes: limits.cacheBytes,
+    store: shared.results,
+    name: config.path,
     staleIfErrorMs: config.cache.staleIfErrorMs,
   });
   const onChange = (change: Change): void => cache.invalidate(change);

@@ -9,10 +9,15 @@ interface Entry {
 }
 
 const MAX_DESCRIPTIONS = 200;
+const MAX_BYTES = 32 * 1024 * 1024;
 
 /** What a backend has said of itself, by caller. */
 export class Descriptions {
-  readonly #entries = new LRUCache<string, Entry>({ max: MAX_DESCRIPTIONS });
+  readonly #entries = new LRUCache<string, Entry>({
+    max: MAX_DESCRIPTIONS,
+    maxSize: MAX_BYTES,
+    sizeCalculation: ({ description }, key) => weightOf(description) + key.length,
+  });
 
   /** The description that is still fresh by its own `ttlMs`, with what is left of that. */
   fresh(caller: Caller): ServerDescription | undefined {
@@ -40,4 +45,10 @@ export class Descriptions {
 
 function keyOf({ era, principal, capabilities }: Caller): string {
   return `${era} ${principal} ${capabilities.key}`;
+}
+
+/** Bytes, at most: characters of strings may take two. */
+function weightOf({ capabilities, instructions, serverInfo, result }: ServerDescription): number {
+  const texts = [capabilities, instructions, serverInfo].map((text) => text?.length ?? 0);
+  return 2 * texts.reduce((sum, length) => sum + length) + (result?.length ?? 0);
 }

@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import type { LimitsConfig, RouteConfig } from '../config/index.js';
 import type { ReplayBudget } from '../downstream/replay-budget.js';
 import { type BackendSideOptions, type ClientSideOptions, ERAS, type Era } from '../eras/index.js';
+import type { ClientState } from '../exchange/client-state.js';
+import type { ResultStore } from '../exchange/result-cache/result-cache.js';
 import type { Sealer } from '../exchange/utils/sealer.js';
 import type { Ticker } from '../exchange/utils/ticker.js';
 import type { ProcessLimit } from '../upstream/stdio/process-limit.js';
@@ -21,6 +23,8 @@ export interface SharedParts {
   readonly processes: ProcessLimit;
   /** Keeps events for clients whose connection breaks; undefined to keep none. */
   readonly replay: ReplayBudget | undefined;
+  readonly clientState: ClientState;
+  readonly results: ResultStore;
   readonly onFault: (error: unknown, requestId?: string) => void;
   readonly timings: TransportTimings;
 }
@@ -77,7 +81,7 @@ export function backendSideOptions(
 export function clientSideOptions(
   { path, sessions, questions, tasks, timeouts, legacySse }: RouteConfig,
   limits: LimitsConfig,
-  { sealer, ticker, replay, onFault }: SharedParts,
+  { sealer, ticker, replay, clientState, onFault }: SharedParts,
 ): ClientSideOptions {
   return {
     route: path,
@@ -88,6 +92,7 @@ export function clientSideOptions(
       max: limits.sessions,
       idleMs: sessions.idleMs,
       replay,
+      state: clientState,
       holdMs: timeouts.streamMs === 0 ? undefined : timeouts.streamMs,
     },
     questions,

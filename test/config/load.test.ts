@@ -28,6 +28,7 @@ test('a file with one path and one URL gets every default', () => {
       sessions: 10_000,
       exchanges: 10_000,
       processes: 100,
+      clientStateBytes: 64 * 2 ** 20,
       cacheBytes: 64 * 2 ** 20,
       replayBytes: 64 * 2 ** 20,
     },
@@ -52,7 +53,7 @@ test('a file with one path and one URL gets every default', () => {
           maxParkedAnonymous: 1000,
         },
         tasks: { optional: 'call', ttlMs: 3_600_000, max: 1000, maxPerPrincipal: 32, maxAnonymous: 1000 },
-        cache: { ttlMs: {}, staleIfErrorMs: 0 },
+        cache: { ttlMs: new Map(), staleIfErrorMs: 0 },
         timeouts: {
           connectMs: 5000,
           startMs: 30_000,
@@ -85,7 +86,7 @@ publicUrl: https://mcp.example.com/base/
 sealKeys: [aaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbb]
 keepAlive: 20s
 log: { level: debug }
-limits: { body: 100, result: 1GiB, rounds: 1, listeners: 2, sessions: 3, exchanges: 4, processes: 5, cache: 1MiB, replay: 0 }
+limits: { body: 100, result: 1GiB, rounds: 1, listeners: 2, sessions: 3, exchanges: 4, processes: 5, clientState: 2MiB, cache: 1MiB, replay: 0 }
 routes:
   - path: /
     legacySse: true
@@ -117,6 +118,7 @@ routes:
       sessions: 3,
       exchanges: 4,
       processes: 5,
+      clientStateBytes: 2 ** 21,
       cacheBytes: 2 ** 20,
       replayBytes: 0,
     },
@@ -148,7 +150,13 @@ routes:
           maxParkedAnonymous: 7,
         },
         tasks: { optional: 'task', ttlMs: 120_000, max: 8, maxPerPrincipal: 9, maxAnonymous: 9 },
-        cache: { ttlMs: { 'tools/list': 30_000, 'resources/read': 0 }, staleIfErrorMs: 3_600_000 },
+        cache: {
+          ttlMs: new Map([
+            ['tools/list', 30_000],
+            ['resources/read', 0],
+          ]),
+          staleIfErrorMs: 3_600_000,
+        },
         timeouts: {
           connectMs: 3000,
           startMs: 6000,

@@ -3,6 +3,7 @@ import { LIST_CHANGES, RESOURCE_UPDATED } from '../changes/change.js';
 import type { Exchange, Params } from '../exchange.js';
 import type { EraName } from '../revision.js';
 import { rewriteParams } from '../rewrite-params.js';
+import { keyText } from '../utils/hash.js';
 
 /** Methods whose results may be kept (server/utilities/caching), and the change that makes each of them old. */
 export const KEPT_UNTIL: ReadonlyMap<string, string> = nameMap({
@@ -43,7 +44,7 @@ export function cacheKey(
   if (isRetry(params)) return undefined;
   const shared = `${caller.era} ${caller.revision} ${method} ${paramsText(params)} ${caller.capabilities.key}`;
   return {
-    own: `${shared} ${caller.principal} ${caller.clientInfo ?? ''}`,
+    own: `${shared} ${caller.principal} ${keyText(caller.clientInfo ?? '')}`,
     shared: caller.forwarded.authorization === undefined ? shared : undefined,
   };
 }

@@ -9,8 +9,10 @@ import { type CacheKey, cacheKey, KEPT_UNTIL } from './cache-key.js';
 import { Kept } from './kept-result.js';
 
 export interface ResultCacheOptions {
-  readonly maxEntries: number;
-  readonly maxBytes: number;
+  /** Where results are kept, those of other caches too. */
+  readonly store: ResultStore;
+  /** Tells the results of this cache from those of others in the store. */
+  readonly name: string;
   /** How long after its time a result may still stand in for one that the backend cannot give; 0 for never. */
   readonly staleIfErrorMs: number;
 }
@@ -32,6 +34,7 @@ interface Subject {
 }
 
 interface Entry extends Subject {
+  readonly owner: ResultCache;
   readonly outcome: ResultOutcome;
   readonly kept: Kept;
 }
@@ -39,6 +42,19 @@ interface Entry extends Subject {
 /** An entry weighs more than its bytes: nodes, and the texts that it has gone out in. */
 const WEIGHT = 3;
 const OVERHEAD_BYTES = 1_024;
+const MAX_ENTRIES = 50_000;
+
+/** The results of several caches under one bound of memory. */
+export type ResultStore = LRUCache<string, Entry>;
+
+export function openResultStore(maxBytes: number, maxEntries = MAX_ENTRIES): ResultStore {
+  return new LRUCache({
+    max: maxEntries,
+    maxSize: maxBytes,
+    sizeCalculation: ({ outcome }, key) => outcome.bytes.length * WEIGHT + key.length + OVERHEAD_BYTES,
+  });
+}
+
 /** No hint is taken for longer than this. */
 const LONGEST_MS = 24 * 3_600_000;
 
@@ -81,18 +97,15 @@ class Flight implements Subject {
 export class ResultCache {
   readonly counts: CacheCounts = { hits: 0, misses: 0, joined: 0, stale: 0, invalidations: 0 };
   readonly #options: ResultCacheOptions;
-  readonly #entries: LRUCache<string, Entry>;
+  readonly #entries: ResultStore;
   readonly #flights = new Map<string, Flight>();
 
   constructor(options: ResultCacheOptions) {
     this.#options = options;
-    this.#entries = new LRUCache({
-      max: options.maxEntries,
-      maxSize: options.maxBytes,
-      sizeCalculation: ({ outcome }) => outcome.bytes.length * WEIGHT + OVERHEAD_BYTES,
-    });
+    this.#entries = options.store;
   }
 
+  /** Results that are kept, those of other caches in the store too. */
   get size(): number {
     return this.#entries.size;
   }
@@ -142,7 +155,7 @@ export class ResultCache {
       this.#flights.delete(key);
     }
     for (const [key, entry] of this.#entries.entries()) {
-      if (!outdates(change, entry)) continue;
+      if (entry.owner !== this || !outdates(change, entry)) continue;
       this.#entries.delete(key);
       this.counts.invalidations++;
     }
@@ -184,7 +197,15 @@ export class ResultCache {
   }
 
   #find({ own, shared }: CacheKey): Entry | undefined {
-    return this.#entries.get(own) ?? (shared === undefined ? undefined : this.#entries.get(shared));
+    return this.#get(own) ?? (shared === undefined ? undefined : this.#get(shared));
+  }
+
+  #get(key: string): Entry | undefined {
+    return this.#entries.get(this.#nameOf(key));
+  }
+
+  #nameOf(key: string): string {
+    return `${this.#options.name}\n${key}`;
   }
 
   #keep(key: CacheKey, exchange: Exchange, outcome: ResultOutcome): ResultOutcome {
@@ -194,7 +215,13 @@ export class ResultCache {
     const keptOutcome = { ...outcome, kept };
     const { method, name } = exchange.request;
     const place = freshness.shared ? (key.shared ?? key.own) : key.own;
-    this.#entries.set(place, { outcome: keptOutcome, kept, method, uri: name });
+    this.#entries.set(this.#nameOf(place), {
+      owner: this,
+      outcome: keptOutcome,
+      kept,
+      method,
+      uri: name,
+    });
     // What a backend has just said to a client of its own era goes out as it said it, its hints included.
     return outcome.form === 'neutral' ? keptOutcome : { ...outcome, edits: new Map(outcome.edits) };
   }

@@ -9,7 +9,7 @@ import { Exchange } from '../../../src/exchange/exchange.js';
 import { type Outcome, ownError, type ResultOutcome } from '../../../src/exchange/outcome.js';
 import { cacheKey } from '../../../src/exchange/result-cache/cache-key.js';
 import type { Freshness } from '../../../src/exchange/result-cache/kept-result.js';
-import { ResultCache } from '../../../src/exchange/result-cache/result-cache.js';
+import { openResultStore, ResultCache } from '../../../src/exchange/result-cache/result-cache.js';
 import { getMember } from '../../../src/jsonrpc/index.js';
 import { resultOutcome, scanned } from '../../support/json-node.js';
 
@@ -74,8 +74,13 @@ const list = (text: string, freshness: Freshness | undefined = MINUTE): ResultOu
 const textOf = (outcome: Outcome) =>
   outcome.type === 'error' ? `error ${outcome.message}` : JSON.parse(outcome.bytes.toString()).n;
 
-function start(options: { maxEntries?: number; maxBytes?: number; staleIfErrorMs?: number } = {}) {
-  const cache = new ResultCache({ maxEntries: 100, maxBytes: 1_000_000, staleIfErrorMs: 0, ...options });
+function start({
+  maxBytes = 1_000_000,
+  store = openResultStore(maxBytes),
+  name = '/a',
+  staleIfErrorMs = 0,
+} = {}) {
+  const cache = new ResultCache({ store, name, staleIfErrorMs });
   let n = 0;
   /** Asks, and has a new answer at hand each time. */
   const ask = async (asked?: Asked, answer?: () => Promise<Outcome> | Outcome) =>
@@ -185,7 +190,7 @@ test('a shared result is for all who show no credential, and for no one who does
 });
 
 test('entries are bounded in number and bytes', async () => {
-  const few = start({ maxEntries: 2 });
+  const few = start({ store: openResultStore(1_000_000, 2) });
   for (const cursor of ['a', 'b', 'a', 'c', 'a', 'b']) await few.ask({ params: `{"cursor":"${cursor}"}` });
   expect(few.cache.size).toBe(2);
   expect(few.asked()).toBe(4);
@@ -358,4 +363,38 @@ test('what is past its time stands in for as long as is allowed', async () => {
   const none = start();
   await none.ask();
   expect(none.cache.stale(exchange())).toBeUndefined();
+});
+
+describe('caches that share a store', () => {
+  test('share its bound', async () => {
+    const store = openResultStore(100_000);
+    const first = start({ store, name: '/a' });
+    const second = start({ store, name: '/b' });
+    const large = (): Outcome => list('x'.repeat(10_000));
+    for (let i = 0; i < 10; i++) {
+      await first.ask({ params: `{"cursor":"${i}"}` }, large);
+      await second.ask({ params: `{"cursor":"${i}"}` }, large);
+    }
+    expect(store.calculatedSize).toBeLessThanOrEqual(100_000);
+  });
+
+  test('know and forget their own results alone', async () => {
+    const store = openResultStore(100_000);
+    const first = start({ store, name: '/a' });
+    const second = start({ store, name: '/b' });
+    await first.ask();
+    await second.ask();
+    expect([first.asked(), second.asked()]).toEqual([1, 1]);
+    first.cache.invalidate(listChange('toolsListChanged'));
+    await first.ask();
+    await second.ask();
+    expect([first.asked(), second.asked()]).toEqual([2, 1]);
+  });
+
+  test('weigh keys as well as results', async () => {
+    const store = openResultStore(200_000);
+    const { ask } = start({ store });
+    for (let i = 0; i < 100; i++) await ask({ params: `{"cursor":"${i}${'c'.repeat(2_000)}"}` });
+    expect(store.size).toBeLessThan(70);
+  });
 });

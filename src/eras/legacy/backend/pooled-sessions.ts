@@ -11,6 +11,7 @@ import { ignoreFailure } from '../../../exchange/failures.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
 import { waitFor } from '../../../exchange/utils/abortable.js';
+import { keyText } from '../../../exchange/utils/hash.js';
 import type { NotificationFrame, RequestFrame } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import { type DeclaredCapabilities, declaredCapabilities } from '../wire/client-capabilities.js';
@@ -196,7 +197,7 @@ export class PooledSessions {
     const { ownInfo } = this.#options;
     const { text, allowServerRequests: asks } = this.#declaredFor(neutralCapabilities);
     const info = clientInfo ?? ownInfo;
-    const key = `${principal} ${text} ${info}`;
+    const key = `${principal} ${keyText(text)} ${keyText(info)}`;
     const identity = { key, capabilities: text, clientInfo: info, asks, principal, told: clientInfo };
     this.#identities.set(neutralCapabilities, identity);
     return identity;

@@ -2,11 +2,13 @@ import { LRUCache } from 'lru-cache';
 import type { Caller } from '../../../exchange/caller.js';
 import type { ClientAnswer } from '../../../exchange/channel.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
+import { keyText } from '../../../exchange/utils/hash.js';
 
 /** Whether legacy servers are told of a client's roots, and whether it is asked for them anew each time. */
 export type RootsPolicy = 'off' | 'cached' | 'ask';
 
 const REMEMBERED = 1_000;
+const REMEMBERED_BYTES = 16 * 1024 * 1024;
 const NO_ROOTS: ClientAnswer = { result: Buffer.from('{"roots":[]}') };
 
 /**
@@ -15,7 +17,11 @@ const NO_ROOTS: ClientAnswer = { result: Buffer.from('{"roots":[]}') };
  */
 export class Roots {
   readonly policy: RootsPolicy;
-  readonly #known = new LRUCache<string, ClientAnswer>({ max: REMEMBERED });
+  readonly #known = new LRUCache<string, ClientAnswer>({
+    max: REMEMBERED,
+    maxSize: REMEMBERED_BYTES,
+    sizeCalculation: (answer, key) => key.length + ('result' in answer ? answer.result : answer.error).length,
+  });
 
   constructor(policy: RootsPolicy) {
     this.policy = policy;
@@ -50,5 +56,5 @@ export class Roots {
 }
 
 export function keyOf({ principal, clientInfo }: Caller): string {
-  return `${principal} ${clientInfo ?? ''}`;
+  return `${principal} ${keyText(clientInfo ?? '')}`;
 }

@@ -1,6 +1,7 @@
 import type { HttpCall, StreamCall } from '../../../downstream/http-call.js';
 import { readCapabilities } from '../../../exchange/client-capabilities.js';
 import { ownerOf } from '../../../exchange/credentials.js';
+import { declarationProblem, MAX_TOKEN_BYTES, metaProblem } from '../../../exchange/declaration.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { ExchangeRequest } from '../../../exchange/exchange.js';
 import { isLogLevel } from '../../../exchange/log-levels.js';
@@ -79,8 +80,16 @@ export class LegacyInbound implements Inbound {
     }
     const revision = negotiateRevision(stringOf(bytes, member('protocolVersion')));
     const declared = member('capabilities');
-    const capabilities = readCapabilities(declared?.kind === 'object' ? textOf(bytes, declared) : '{}');
     const info = member('clientInfo');
+    const problem =
+      declarationProblem(bytes, declared, 'capabilities') ??
+      declarationProblem(bytes, info, 'clientInfo') ??
+      paramsProblem(frame);
+    if (problem !== undefined) {
+      call.response.end(400, errorRope(frame.id, CODE.invalidParams, `Invalid params: ${problem}`));
+      return;
+    }
+    const capabilities = readCapabilities(declared?.kind === 'object' ? textOf(bytes, declared) : '{}');
     const session = this.#sessions.create({
       route: route.path,
       revision,
@@ -190,6 +199,11 @@ export class LegacyInbound implements Inbound {
     reply: Reply,
   ): Promise<void> {
     const { id, method } = frame;
+    const problem = paramsProblem(frame);
+    if (problem !== undefined) {
+      reply(400, errorRope(id, CODE.invalidParams, `Invalid params: ${problem}`));
+      return;
+    }
     const channel = new CallChannel(session, call.response, requestOf(session, frame), call.forwarded);
     const { exchange } = channel;
     exchange.notes.requestId = call.requestId;
@@ -312,6 +326,15 @@ export class LegacyInbound implements Inbound {
     if (responses.length === 0) response.endEmpty(202);
     else response.endBatch(responses);
   }
+}
+
+/** What of a request is too large to be read or kept; undefined for one that is accepted. */
+function paramsProblem({ bytes, params }: RequestFrame): string | undefined {
+  const meta = params === undefined ? undefined : getMember(bytes, params, '_meta');
+  if (meta === undefined) return undefined;
+  const token = getMember(bytes, meta, 'progressToken');
+  const long = token !== undefined && token.end - token.start > MAX_TOKEN_BYTES;
+  return long ? `progressToken: more than ${MAX_TOKEN_BYTES} bytes` : metaProblem(bytes, meta);
 }
 
 /** A request as the exchange knows it. */

@@ -1,8 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { readCapabilities } from '../../../exchange/client-capabilities.js';
 import type { SealedBackendSession } from '../../../exchange/client-session.js';
+import type { ClientState, KeptState, StateHolder } from '../../../exchange/client-state.js';
 import type { Principal } from '../../../exchange/credentials.js';
 import { overloaded } from '../../../exchange/errors.js';
+import { sha256 } from '../../../exchange/utils/hash.js';
 import type { Sealer } from '../../../exchange/utils/sealer.js';
 import { neutralClientCapabilities } from '../wire/client-capabilities.js';
 import { type ClientSessionOptions, LegacyClientSession, type SessionClaims } from './session.js';
@@ -12,6 +14,8 @@ export interface ClientSessionsOptions extends ClientSessionOptions {
   readonly max: number;
   /** A session on which nothing happened for so long is dropped from memory, and its backend session ended. */
   readonly idleMs: number;
+  /** Bounds what is kept for all clients together; undefined for no bound. */
+  readonly state?: ClientState | undefined;
 }
 
 const PURPOSE = 'session';
@@ -44,7 +48,7 @@ type Sealed = [
  * The sessions of legacy clients with one route. Their ids are sealed tokens, so that any process with the key serves
  * any session; what this process knows beyond the token is kept here and can be made anew.
  */
-export class ClientSessions {
+export class ClientSessions implements StateHolder {
   readonly #route: string;
   readonly #sealer: Sealer;
   readonly #options: ClientSessionsOptions;
@@ -53,6 +57,7 @@ export class ClientSessions {
   readonly #byPrincipal = new Map<Principal, Set<LegacyClientSession>>();
   /** Sessions whose end the backend is being told. */
   readonly #ending = new Set<Promise<void>>();
+  /** Digests of the ids of ended sessions: an id may have thousands of characters. */
   readonly #ended = new LRUCache<string, true>({ max: REMEMBERED_ENDS });
   #sweeper: NodeJS.Timeout | undefined;
 
@@ -60,6 +65,7 @@ export class ClientSessions {
     this.#route = route;
     this.#sealer = sealer;
     this.#options = options;
+    options.state?.join(this);
   }
 
   /** Sessions in memory. */
@@ -166,23 +172,34 @@ export class ClientSessions {
 
   /** Ends a session for good; resolves when the backend has been told. */
   async end(session: LegacyClientSession): Promise<void> {
-    this.#ended.set(session.token, true);
+    this.#ended.set(sha256(session.token), true);
     await this.#drop(session, 'the session was ended');
   }
 
   /** Ends the streams and the backend sessions of all; the clients' tokens stay good where the key does. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
+    this.#options.state?.leave(this);
     for (const session of [...this.#live.values()]) void this.#drop(session, 'the gateway is shutting down');
     await Promise.all(this.#ending);
   }
 
   #restore(token: string): LegacyClientSession | undefined {
-    const facts = this.#ended.has(token) ? undefined : this.#open(token);
+    const facts = this.#ended.has(sha256(token)) ? undefined : this.#open(token);
     if (facts === undefined) return undefined;
     const session = this.create(facts);
     session.named(token);
     return session;
+  }
+
+  giveWay(principal: Principal | undefined): boolean {
+    const victim =
+      principal === undefined
+        ? oldestOf(this.#live.values(), isIdle)
+        : first(this.#byPrincipal.get(principal) ?? [], isIdle);
+    if (victim === undefined) return false;
+    void this.#drop(victim, 'the session made room for others');
+    return true;
   }
 
   #touch(session: LegacyClientSession): void {
@@ -196,6 +213,7 @@ export class ClientSessions {
   #keep(session: LegacyClientSession): void {
     const { principal } = session.facts;
     if (this.#live.size >= this.#options.max) this.#makeRoom(principal);
+    this.#options.state?.take(keptFor(session));
     this.#live.set(session.token, session);
     const own = this.#byPrincipal.get(principal);
     if (own === undefined) this.#byPrincipal.set(principal, new Set([session]));
@@ -205,7 +223,7 @@ export class ClientSessions {
   }
 
   #remove(session: LegacyClientSession): void {
-    this.#live.delete(session.token);
+    if (this.#live.delete(session.token)) this.#options.state?.release(keptFor(session));
     const { principal } = session.facts;
     const own = this.#byPrincipal.get(principal);
     if (own?.delete(session) === true && own.size === 0) this.#byPrincipal.delete(principal);
@@ -276,6 +294,17 @@ export class ClientSessions {
       void this.#drop(session, 'the session was idle');
     }
   }
+}
+
+/** Bytes of a session beside the texts of its client. */
+const SESSION_BYTES = 512;
+
+function keptFor({ token, facts }: LegacyClientSession): KeptState {
+  return {
+    principal: facts.principal,
+    bytes: SESSION_BYTES + token.length + (facts.clientInfo?.length ?? 0),
+    declarations: [facts.capabilities, facts.neutralCapabilities],
+  };
 }
 
 /** The text, if it is there and not longer than that. */

@@ -1,5 +1,6 @@
 import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
 import { readCapabilities } from '../../../exchange/client-capabilities.js';
+import { declarationProblem, MAX_TOKEN_BYTES, metaProblem } from '../../../exchange/declaration.js';
 import { CODE } from '../../../exchange/errors.js';
 import { isLogLevel, type LogLevel } from '../../../exchange/log-levels.js';
 import {
@@ -32,27 +33,29 @@ export interface RequestMeta {
   readonly progressToken: string | undefined;
 }
 
-const MAX_CACHED = 1_024;
+const MAX_CACHED = 512;
 /** A longer `_meta`, with icons for example, is read each time. */
 const MAX_CACHED_BYTES = 2_048;
 
+/** Of all routes: what is cached for strangers does not grow with the number of routes. */
+const cache = new ByteTable<RequestMeta>(MAX_CACHED);
+
 /** Reads `_meta` of requests. Clients send the same one with each request, so valid ones are cached by their bytes. */
 export class RequestMetaReader {
-  readonly #cache = new ByteTable<RequestMeta>(MAX_CACHED);
-
   read(bytes: Buffer, meta: JsonNode): RequestMeta | Refusal {
     if (meta.end - meta.start > MAX_CACHED_BYTES) return readRequestMeta(bytes, meta);
-    const cached = this.#cache.get(bytes, meta.start, meta.end);
+    const cached = cache.get(bytes, meta.start, meta.end);
     if (cached !== undefined) return cached;
     const read = readRequestMeta(bytes, meta);
     // A progress token differs from request to request.
-    if ('sender' in read && read.progressToken === undefined)
-      this.#cache.set(bytes, meta.start, meta.end, read);
+    if ('sender' in read && read.progressToken === undefined) cache.set(bytes, meta.start, meta.end, read);
     return read;
   }
 }
 
 function readRequestMeta(bytes: Buffer, node: JsonNode): RequestMeta | Refusal {
+  const tooMany = metaProblem(bytes, node);
+  if (tooMany !== undefined) return refusal(CODE.invalidParams, `Invalid params: ${tooMany}`);
   const meta = scanJson(bytes, 1, node.start, node.end);
   const version = stringOf(bytes, getMember(bytes, meta, META.protocolVersion));
   const capabilities = getMember(bytes, meta, META.clientCapabilities);
@@ -61,6 +64,9 @@ function readRequestMeta(bytes: Buffer, node: JsonNode): RequestMeta | Refusal {
   if (capabilities?.kind !== 'object') missing.push(META.clientCapabilities);
   if (version === undefined || capabilities?.kind !== 'object') return incompleteMeta(missing);
   const info = getMember(bytes, meta, META.clientInfo);
+  const problem =
+    declarationProblem(bytes, capabilities, 'capabilities') ?? declarationProblem(bytes, info, 'clientInfo');
+  if (problem !== undefined) return refusal(CODE.invalidParams, `Invalid params: ${problem}`);
   const clientInfo = info === undefined ? undefined : readImplementation(bytes, info);
   if (info !== undefined && clientInfo === undefined) {
     return refusal(
@@ -74,6 +80,8 @@ function readRequestMeta(bytes: Buffer, node: JsonNode): RequestMeta | Refusal {
     return refusal(CODE.invalidParams, `${META.logLevel} is not a log level`);
   }
   const token = getMember(bytes, meta, 'progressToken');
+  if (token !== undefined && token.end - token.start > MAX_TOKEN_BYTES)
+    return refusal(CODE.invalidParams, `Invalid params: progressToken: more than ${MAX_TOKEN_BYTES} bytes`);
   const sender = {
     version,
     capabilities: readCapabilities(textOf(bytes, capabilities)),

@@ -3,6 +3,7 @@ import type { LegacyClientSession } from '../../../../src/eras/legacy/client/ses
 import { ClientSessions } from '../../../../src/eras/legacy/client/sessions.js';
 import { readCapabilities } from '../../../../src/exchange/client-capabilities.js';
 import type { SessionBinding } from '../../../../src/exchange/client-session.js';
+import { ClientState } from '../../../../src/exchange/client-state.js';
 import type { Principal } from '../../../../src/exchange/credentials.js';
 import { ANONYMOUS, ownerOf, principalOf } from '../../../../src/exchange/credentials.js';
 import { Sealer } from '../../../../src/exchange/utils/sealer.js';
@@ -12,8 +13,16 @@ const NO_CAPABILITIES = readCapabilities('{}');
 const KEY = 'a key of this test';
 const DAY_MS = 24 * 3_600_000;
 
-function setUp({ max = 100, idleMs = 60_000, route = '/mcp', keys = [KEY] } = {}) {
-  return new ClientSessions(route, new Sealer(keys), { max, idleMs, questionMs: 1_000 });
+interface SetUp {
+  max?: number;
+  idleMs?: number;
+  route?: string;
+  keys?: string[];
+  state?: ClientState;
+}
+
+function setUp({ max = 100, idleMs = 60_000, route = '/mcp', keys = [KEY], state }: SetUp = {}) {
+  return new ClientSessions(route, new Sealer(keys), { max, idleMs, questionMs: 1_000, state });
 }
 
 let ended: string[] = [];
@@ -349,5 +358,52 @@ describe('the owner of a credential', () => {
   test('is not the principal, which is of one credential', () => {
     expect(principalOf(jwt({ ...anna, exp: 1 }))).not.toBe(principalOf(jwt({ ...anna, exp: 2 })));
     expect(principalOf(undefined)).toBe(ANONYMOUS);
+  });
+});
+
+describe('the memory for what clients say of themselves', () => {
+  const LONG = 3_000;
+  const saying = (text: string) => {
+    const declared = readCapabilities(JSON.stringify({ experimental: { [text]: {} } }));
+    return { capabilities: declared, neutralCapabilities: declared };
+  };
+
+  test('is bounded for all routes together; who holds most gives way, and can come back', () => {
+    const state = new ClientState(200_000);
+    const first = setUp({ state, max: 1_000 });
+    const second = setUp({ state, max: 1_000 });
+    const modest = begin(first, 'anna');
+    const greedy = Array.from({ length: 50 }, (_, i) =>
+      begin(i % 2 === 0 ? first : second, 'bert', `b${i}`, saying(String(i).padEnd(LONG, 'x'))),
+    );
+    expect(state.bytes).toBeLessThanOrEqual(200_000);
+    expect(first.size + second.size).toBeLessThan(20);
+    expect(first.get(modest.token, 'anna' as Principal)).toBe(modest);
+    const dropped = greedy[0] as LegacyClientSession;
+    expect(first.get(dropped.token, 'bert' as Principal)?.token).toBe(dropped.token);
+    expect(state.bytes).toBeLessThanOrEqual(200_000);
+  });
+
+  test('holds equal declarations once', () => {
+    const state = new ClientState(200_000);
+    const sessions = setUp({ state, max: 1_000 });
+    const same = saying('y'.repeat(LONG));
+    for (let i = 0; i < 40; i++) begin(sessions, 'anna', `a${i}`, same);
+    expect(sessions.size).toBe(40);
+  });
+
+  test('is free again when the sessions are over', async () => {
+    const state = new ClientState(200_000);
+    const sessions = setUp({ state });
+    const held = ['anna', 'bert'].map((user) => begin(sessions, user, user, saying(user)));
+    expect(state.bytes).toBeGreaterThan(0);
+    for (const session of held) await sessions.end(session);
+    expect(state.bytes).toBe(0);
+  });
+
+  test('is refused when nothing in it can give way', () => {
+    const state = new ClientState(10_000);
+    const sessions = setUp({ state });
+    expect(() => begin(sessions, 'anna', 'a', saying('z'.repeat(LONG)))).toThrow(overloaded);
   });
 });
