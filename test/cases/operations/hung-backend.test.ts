@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
+import { keeper } from '../../support/keeper.js';
 import { type StepHandler, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { until } from '../../support/net.js';
 import { legacy, modern, send } from '../../support/raw.js';
@@ -8,10 +9,7 @@ import { useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
 
-const opened: { close(): Promise<void> }[] = [];
-afterAll(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close();
-});
+const keep = keeper();
 
 const TIMEOUTS = { connect: '1200ms', probe: '600ms', idle: '500ms', total: '1500ms' };
 /** Long enough for others to be served meanwhile, on a busy machine as well. */
@@ -30,13 +28,12 @@ const stalls =
   };
 
 async function gatewayBefore(url: string, timeouts: Record<string, string> = TIMEOUTS): Promise<TestGateway> {
-  const healthy = await startLegacyBackend();
-  opened.push(healthy);
+  const healthy = await keep(startLegacyBackend());
   const gateway = await startGateway({
     '/hung': { backend: { url }, timeouts },
     '/healthy': { backend: { url: healthy.url }, timeouts: TIMEOUTS },
   });
-  opened.push(gateway);
+  await keep(gateway);
   return gateway;
 }
 
@@ -75,12 +72,11 @@ const HUNG: Record<string, () => Promise<{ url: string; close(): Promise<void> }
     startLegacyBackend({ on: { 'notifications/initialized': never } }),
 };
 
-describe.concurrent.each(Object.keys(HUNG))('a backend %s', (name) => {
+describe.each(Object.keys(HUNG))('a backend %s', (name) => {
   const begin = HUNG[name] as (typeof HUNG)[string];
 
   test('gives clients of both eras a clear error soon, and leaves other routes alone', async () => {
-    const backend = await begin();
-    opened.push(backend);
+    const backend = await keep(begin());
     const gateway = await gatewayBefore(backend.url, PATIENT);
     const waiting = [
       timed(legacy(gateway.url('/hung')).then(({ initialize }) => initialize)),
@@ -110,10 +106,9 @@ describe.concurrent.each(Object.keys(HUNG))('a backend %s', (name) => {
   });
 });
 
-test.concurrent('a backend that hung is served once it has recovered', async () => {
+test('a backend that hung is served once it has recovered', async () => {
   let hung = true;
-  const backend = await startLegacyBackend({ intercept: () => hung });
-  opened.push(backend);
+  const backend = await keep(startLegacyBackend({ intercept: () => hung }));
   const gateway = await gatewayBefore(backend.url);
   expect((await modern(gateway.url('/hung'), 'tools/list')).status).toBeGreaterThan(500);
   hung = false;
@@ -124,7 +119,7 @@ test.concurrent('a backend that hung is served once it has recovered', async () 
   expect(answer.json.result.tools).toHaveLength(1);
 });
 
-describe.concurrent('a backend that hangs in the middle of its work', () => {
+describe('a backend that hangs in the middle of its work', () => {
   const cases: Record<string, StepHandler> = {
     'without a byte': never,
     'after the head of a JSON answer': stalls('application/json', ''),
@@ -135,8 +130,7 @@ describe.concurrent('a backend that hangs in the middle of its work', () => {
   test.each(Object.keys(cases))('%s, ends with an error when its time is up', async (name) => {
     await Promise.all(
       [startLegacyBackend, startModernBackend].map(async (begin) => {
-        const backend = await begin({ on: { 'tools/call': cases[name] as StepHandler } });
-        opened.push(backend);
+        const backend = await keep(begin({ on: { 'tools/call': cases[name] as StepHandler } }));
         const gateway = await gatewayBefore(backend.url);
         const params = { name: 'echo', arguments: {} };
         const headers = { accept: 'application/json' };
@@ -164,7 +158,7 @@ describe.concurrent('a backend that hangs in the middle of its work', () => {
       capabilities: { tools: {}, logging: {} },
       on: { 'logging/setLevel': never },
     });
-    opened.push(backend);
+    await keep(backend);
     const gateway = await gatewayBefore(backend.url);
     const { value, ms } = await timed(
       modern(
@@ -182,8 +176,7 @@ describe.concurrent('a backend that hangs in the middle of its work', () => {
   });
 
   test('a hung list of tools, which a call for a legacy client would look into, is given up soon', async () => {
-    const backend = await startModernBackend({ on: { 'tools/list': never } });
-    opened.push(backend);
+    const backend = await keep(startModernBackend({ on: { 'tools/list': never } }));
     const gateway = await gatewayBefore(backend.url);
     const session = await legacy(gateway.url('/hung'));
     const { value, ms } = await timed(session.request('tools/call', { name: 'echo', arguments: {} }));
@@ -193,19 +186,18 @@ describe.concurrent('a backend that hangs in the middle of its work', () => {
   });
 });
 
-test.concurrent.each([
+test.each([
   ['legacy', startLegacyBackend],
   ['modern', startModernBackend],
 ] as const)(
   'callers of a %s backend that has kept others waiting in vain are told at once',
   async (_era, begin) => {
     let hung = false;
-    const backend = await begin({ intercept: () => hung });
-    opened.push(backend);
+    const backend = await keep(begin({ intercept: () => hung }));
     const gateway = await startGateway({
       '/hung': { backend: { url: backend.url }, timeouts: { ...TIMEOUTS, connect: '400ms' } },
     });
-    opened.push(gateway);
+    await keep(gateway);
     // Its era is known before it hangs.
     expect((await modern(gateway.url(), 'tools/list')).status).toBe(200);
     hung = true;
@@ -221,9 +213,8 @@ test.concurrent.each([
   },
 );
 
-test.concurrent('a hundred requests to a hung backend leave the health check and other routes as fast as before', async () => {
-  const backend = await silentServer();
-  opened.push(backend);
+test('a hundred requests to a hung backend leave the health check and other routes as fast as before', async () => {
+  const backend = await keep(silentServer());
   const gateway = await gatewayBefore(backend.url);
   const stuck = Array.from({ length: 100 }, () => modern(gateway.url('/hung'), 'tools/list'));
   for (let i = 0; i < 5; i++) {
