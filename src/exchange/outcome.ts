@@ -216,11 +216,3 @@ export function errorObject(error: ErrorOutcome, code = error.code, data = error
 }
 
 export type { Edits };
-
-/**
- * Leaves out the cursor of a list that says null: servers mean that there is no further page, and clients, to whom a
- * cursor is a text, would refuse the whole list.
- */
-export function leaveOutNullCursor({ bytes, node, edits }: ResultOutcome): void {
-  if (getMember(bytes, node, 'nextCursor')?.kind === 'null') edits.set('nextCursor', undefined);
-}

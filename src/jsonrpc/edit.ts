@@ -66,23 +66,35 @@ export function editedText(text: string, edits: Edits): string {
 }
 
 /**
- * An array with each object in it replaced by the text that `replace` returns for it, or removed where that is undefined.
- * Elements of other kinds stay as they are.
+ * An array with each element replaced by the text or the node that `replace` returns for it, or removed where that is
+ * undefined.
  */
+export function mapElements(
+  bytes: Buffer,
+  array: JsonNode,
+  replace: (element: JsonNode) => Rope | string | JsonNode | undefined,
+): Rope {
+  const out = new Rope().push('[');
+  let first = true;
+  for (const element of eachElement(bytes, array)) {
+    const replacement = replace(element);
+    if (replacement === undefined) continue;
+    if (!first) out.push(',');
+    first = false;
+    if (typeof replacement === 'object' && 'kind' in replacement)
+      out.pushSlice(bytes, replacement.start, replacement.end);
+    else out.push(replacement);
+  }
+  return out.push(']');
+}
+
+/** {@link mapElements} for the objects of an array; elements of other kinds stay as they are. */
 export function mapObjects(
   bytes: Buffer,
   array: JsonNode,
   replace: (element: JsonNode) => Rope | undefined,
 ): Rope {
-  const out = new Rope().push('[');
-  let first = true;
-  for (const element of eachElement(bytes, array)) {
-    const text = element.kind === 'object' ? replace(element) : sliceOf(bytes, element);
-    if (text === undefined) continue;
-    out.push(first ? '' : ',').push(text);
-    first = false;
-  }
-  return out.push(']');
+  return mapElements(bytes, array, (element) => (element.kind === 'object' ? replace(element) : element));
 }
 
 /** The text of a value as it stands in the buffer. */

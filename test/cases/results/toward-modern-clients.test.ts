@@ -108,7 +108,6 @@ describe.each([
     expect(json.result.tools).toEqual([
       { name: 'a', inputSchema: JSON.parse(schema('')) },
       { name: 'b', inputSchema: JSON.parse(schema('')) },
-      7,
       { name: 'execution' },
     ]);
     expect(answer).toContain(`"inputSchema":${schema('')}}`);

@@ -7,6 +7,7 @@ import {
   type Outcome,
   type ResultOutcome,
 } from '../../../exchange/outcome.js';
+import { repairResult } from '../../../exchange/repair-result.js';
 import { CACHEABLE } from '../../../exchange/result-cache/cache-key.js';
 import { OtherSide, WrongEra } from '../../../exchange/side-errors.js';
 import { insistsOnTask } from '../../../exchange/tasks.js';
@@ -100,11 +101,15 @@ function resultOutcome(
   const { method } = exchange.request;
   const sameEra = exchange.caller.era === 'legacy';
   const edits = new Map<string, Rope | string | undefined>();
-  if (!sameEra) decodeResult(method, frame.bytes, frame.result, edits);
+  const { transport } = session.backend;
+  const { bytes, node } = repairResult(method, frame.bytes, frame.result, (what) =>
+    transport.reportDeviation(what),
+  ) ?? { bytes: frame.bytes, node: frame.result };
+  if (!sameEra) decodeResult(method, bytes, node, edits);
   return {
     type: 'result',
-    bytes: frame.bytes,
-    node: frame.result,
+    bytes,
+    node,
     edits,
     form: sameEra ? 'legacy' : 'neutral',
     serverInfo: session.info.serverInfo,

@@ -1,10 +1,4 @@
-import {
-  leaveOutNullCursor,
-  type PendingEdits,
-  pendingMember,
-  type ResultOutcome,
-} from '../../../exchange/outcome.js';
-import { CACHEABLE } from '../../../exchange/result-cache/cache-key.js';
+import { type PendingEdits, pendingMember, type ResultOutcome } from '../../../exchange/outcome.js';
 import {
   editedObject,
   getMember,
@@ -36,7 +30,6 @@ export function decodeResult(method: string, bytes: Buffer, result: JsonNode, ed
 
 /** Edits a result in the neutral form for a client of a legacy revision. */
 export function encodeResult(method: string, outcome: ResultOutcome, features: RevisionFeatures): void {
-  if (CACHEABLE.has(method)) leaveOutNullCursor(outcome);
   if (method !== 'tools/list') {
     downgradeResult(method, outcome, features);
     return;
@@ -93,6 +86,5 @@ const QUIRKS: ReadonlyMap<string, (outcome: ResultOutcome) => void> = nameMap({
 
 /** Corrects a legacy server's result for a legacy client. */
 export function normalizeResult(method: string, outcome: ResultOutcome): void {
-  if (CACHEABLE.has(method)) leaveOutNullCursor(outcome);
   QUIRKS.get(method)?.(outcome);
 }

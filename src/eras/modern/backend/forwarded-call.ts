@@ -3,7 +3,7 @@ import type { Outcome } from '../../../exchange/outcome.js';
 import { Rope, requestRope } from '../../../jsonrpc/index.js';
 import { errorOutcome } from './error-outcome.js';
 import type { ModernBackend } from './modern-backend.js';
-import { noteResultType, resultOutcome } from './results.js';
+import { resultOutcome } from './results.js';
 import { sendRequest } from './send-request.js';
 
 /** Forwards a request of a modern client unchanged where possible, and returns the outcome. */
@@ -14,8 +14,7 @@ export async function forwardCall(exchange: Exchange, backend: ModernBackend): P
   const reply = await sendRequest(exchange, backend, { id: request.id, headers, body: bodyOf(exchange) });
   if (reply.kind !== 'response' || reply.frame.type === 'error')
     return errorOutcome(exchange, backend, reply);
-  noteResultType(backend.transport, reply.frame);
-  return resultOutcome(exchange, reply.frame, undefined);
+  return resultOutcome(exchange, reply.frame, { transport: backend.transport });
 }
 
 /** The client's message itself, or one with the same id and params. */

@@ -22,7 +22,7 @@ import { errorOutcome } from './error-outcome.js';
 import type { ResultPlace } from './immediate-results.js';
 import type { ModernBackend } from './modern-backend.js';
 import { namesOwnVersion } from './refusals.js';
-import { noteResultType, resultOutcome, resultTypeOf } from './results.js';
+import { resultOutcome, resultTypeOf } from './results.js';
 import { Rounds } from './rounds.js';
 import { sendRequest } from './send-request.js';
 import { withTasksExtension } from './task-outcomes.js';
@@ -112,8 +112,7 @@ export class ModernCall {
 
   async #result(frame: ResultFrame, tools: ToolMap | undefined): Promise<Outcome> {
     const { descriptions, tasks, transport } = this.#backend;
-    noteResultType(transport, frame);
-    const outcome = resultOutcome(this.#exchange, frame, tools);
+    const outcome = resultOutcome(this.#exchange, frame, { transport, tools });
     if (this.#place !== undefined) return tasks.handleOfResult(this.#exchange, outcome, this.#place);
     const { request, caller } = this.#exchange;
     if (request.method !== 'tools/list') return outcome;

@@ -2,6 +2,7 @@ import type { Caller } from '../../../exchange/caller.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { ownError, type PendingEdits, type ResultOutcome } from '../../../exchange/outcome.js';
+import { repairResult } from '../../../exchange/repair-result.js';
 import { CACHEABLE } from '../../../exchange/result-cache/cache-key.js';
 import type { Freshness } from '../../../exchange/result-cache/kept-result.js';
 import {
@@ -22,13 +23,11 @@ export function resultTypeOf({ bytes, result }: ResultFrame): string | undefined
   return stringOf(bytes, getMember(bytes, result, 'resultType'));
 }
 
-/** Reports a backend that leaves `resultType` out, which the revision requires. */
-export function noteResultType(
-  transport: Pick<Transport, 'reportDeviation'>,
-  { bytes, result }: ResultFrame,
-): void {
-  if (getMember(bytes, result, 'resultType') === undefined)
-    transport.reportDeviation('leaves resultType out of its results');
+export interface ResultSource {
+  /** Reports what the backend does wrong. */
+  readonly transport: Pick<Transport, 'reportDeviation'>;
+  /** The tools of the backend, where a call of one is answered. */
+  readonly tools?: ToolMap | undefined;
 }
 
 /**
@@ -38,13 +37,16 @@ export function noteResultType(
 export function resultOutcome(
   exchange: Exchange,
   frame: ResultFrame,
-  tools: ToolMap | undefined,
+  { transport, tools }: ResultSource,
 ): ResultOutcome {
-  const { bytes, result, root } = frame;
   const { request, caller } = exchange;
+  const report = (what: string): void => transport.reportDeviation(what);
+  const repaired = repairResult(request.method, frame.bytes, frame.result, report);
+  const { bytes, node: result } = repaired ?? { bytes: frame.bytes, node: frame.result };
   const sameEra = caller.era === 'modern';
   const edits: PendingEdits = new Map();
   const type = getMember(bytes, result, 'resultType');
+  if (type === undefined) report('leaves resultType out of its results');
   if (!sameEra) {
     if (type !== undefined && stringOf(bytes, type) !== 'complete') throw unexpectedType(textOf(bytes, type));
     decodeResult(bytes, result, edits);
@@ -59,7 +61,7 @@ export function resultOutcome(
     serverInfo: undefined,
     personal: type !== undefined && textOf(bytes, type) !== '"complete"',
     freshness: CACHEABLE.has(request.method) ? freshnessOf(bytes, result, caller) : undefined,
-    frameId: sameEra && isPlainFrame(bytes, root) ? frame.id : undefined,
+    frameId: sameEra && repaired === undefined && isPlainFrame(frame) ? frame.id : undefined,
     objectOutput: request.name === undefined ? undefined : tools?.get(request.name)?.objectOutput,
   };
 }
@@ -101,6 +103,6 @@ function unexpectedType(type: string): ExchangeError {
 }
 
 /** Whether the bytes are one message with the three members of a response only, so that it can be passed on as it is. */
-function isPlainFrame(bytes: Buffer, root: JsonNode): boolean {
+function isPlainFrame({ bytes, root }: ResultFrame): boolean {
   return root.members?.length === 3 && root.start === 0 && root.end === bytes.length;
 }

@@ -1,9 +1,4 @@
-import {
-  leaveOutNullCursor,
-  type PendingEdits,
-  pendingMember,
-  type ResultOutcome,
-} from '../../../exchange/outcome.js';
+import { type PendingEdits, pendingMember, type ResultOutcome } from '../../../exchange/outcome.js';
 import {
   elementsOf,
   getMember,
@@ -50,7 +45,6 @@ export function encodeResult(method: string, outcome: ResultOutcome, hints: Cach
   if (CACHEABLE.has(method)) {
     edits.set('ttlMs', String(hints.ttlMs));
     edits.set('cacheScope', `"${hints.scope}"`);
-    leaveOutNullCursor(outcome);
   }
   if (method === 'tools/list') {
     const tools = pendingMember(outcome, 'tools');
@@ -117,7 +111,6 @@ export function normalizeResult(
       edits.set('ttlMs', String(Number.MAX_SAFE_INTEGER));
     const scope = stringOf(bytes, getMember(bytes, node, 'cacheScope'));
     if (scope !== 'private' && (scope !== 'public' || forcePrivate)) edits.set('cacheScope', '"private"');
-    leaveOutNullCursor(outcome);
   }
   return undefined;
 }
