@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../test/support/free-port.mjs';
 
 const node = process.argv[2] ?? process.execPath;
 const scratch = mkdtempSync(join(tmpdir(), 'eragate-smoke-'));
@@ -23,10 +23,7 @@ setTimeout(() => {
   process.exit(1);
 }, 60_000).unref();
 
-const probe = createServer().listen(0, '127.0.0.1');
-await once(probe, 'listening');
-const { port } = probe.address();
-await new Promise((resolve) => probe.close(resolve));
+const port = await freePort();
 const backend = `http://127.0.0.1:${port}/mcp`;
 const everything = fileURLToPath(
   import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'),

@@ -1,8 +1,6 @@
 // Eragate as it runs in production: the built command, a config file, log level info, its log thrown away.
 
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -26,14 +24,7 @@ export const isBuilt = () => existsSync(MAIN);
 const folder = mkdtempSync(join(tmpdir(), 'eragate-bench-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
+export { freePort } from '../support/free-port.mjs';
 
 /** A route of the configuration; `extra` are more of its keys. */
 export const route = (path, url, era, extra) => ({ path, backend: { url, era }, ...extra });

@@ -5,7 +5,9 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+
+export { freePort } from './free-port.mjs';
 
 /** A value of JSON whose shape the test at hand knows. */
 // biome-ignore lint/suspicious/noExplicitAny: tests reach deep into JSON, and a wrong guess fails the assertion anyway
@@ -110,15 +112,6 @@ export async function listen(
   };
   await host.start();
   return host;
-}
-
-/** A loopback port that was free a moment ago, for a child process that cannot choose one itself. */
-export async function freePort(): Promise<number> {
-  const server = createTcpServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Resolves after `ms` milliseconds. */

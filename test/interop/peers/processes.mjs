@@ -1,8 +1,7 @@
 // The processes of a run. Each has a group of its own, so that what it started ends with it.
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -95,14 +94,7 @@ export async function run(command, timeoutMs, lines) {
   };
 }
 
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
+export { freePort } from '../../support/free-port.mjs';
 
 /** True when something accepts connections on the port. */
 function accepts(port) {
