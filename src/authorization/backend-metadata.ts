@@ -118,7 +118,7 @@ export class BackendMetadata {
     const host = hostHeader === undefined ? {} : { host: hostHeader };
     try {
       return await smallGet(
-        new URL(path, this.#endpoint.origin),
+        this.#urlOf(path),
         { ...headers, ...host, accept: 'application/json' },
         { timeoutMs, maxBytes: MAX_BYTES },
       );
@@ -137,6 +137,13 @@ export class BackendMetadata {
     const { pathname, search } = url;
     const own = this.#names.has(url) || (pathname.startsWith(WELL_KNOWN) && this.#names.mayHave(url));
     return own ? pathname + search : undefined;
+  }
+
+  /** The URL on the backend's origin. A path that begins with two slashes would name another one if it were resolved. */
+  #urlOf(path: string): URL {
+    const url = new URL(this.#endpoint.origin + path);
+    if (url.origin !== this.#endpoint.origin) throw new Error(`not on ${this.#endpoint.origin}: ${path}`);
+    return url;
   }
 
   #parse(text: string): URL | undefined {

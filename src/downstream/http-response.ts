@@ -25,7 +25,8 @@ export class HttpResponse implements ClientResponse, StreamOwner, Ticking {
   readonly #writer: ResponseWriter;
   readonly #times: ResponseTimes;
   readonly #accepted: Accepted;
-  readonly #createdAt = performance.now();
+  /** When it was decided that the response may be a stream, or became one. */
+  #since = performance.now();
   #status = 0;
   #done = false;
   #aborted = false;
@@ -44,7 +45,6 @@ export class HttpResponse implements ClientResponse, StreamOwner, Ticking {
     this.#writer.onClose(() => {
       if (this.#resumable === undefined) this.#abort();
     });
-    if (this.#accepted.events) times.ticker.add(this);
   }
 
   get status(): number {
@@ -108,13 +108,15 @@ export class HttpResponse implements ClientResponse, StreamOwner, Ticking {
     this.#holdMs = holdMs;
   }
 
-  holdHeaders(): void {
-    this.#times.ticker.remove(this);
+  allowStream(): void {
+    if (this.#done || this.#stream !== undefined || !this.#accepted.events) return;
+    this.#since = performance.now();
+    this.#times.ticker.add(this);
   }
 
   tick(now: number): void {
     const { keepAliveMs } = this.#times;
-    if (this.#stream === undefined && now - this.#createdAt < Math.min(keepAliveMs, this.#holdMs)) return;
+    if (this.#stream === undefined && now - this.#since < Math.min(keepAliveMs, this.#holdMs)) return;
     this.#open().tick(now, keepAliveMs);
   }
 
@@ -223,12 +225,13 @@ export class HttpResponse implements ClientResponse, StreamOwner, Ticking {
   #open(headers?: Headers): MessageStream {
     if (this.#stream !== undefined) return this.#stream;
     this.#status = 200;
+    this.#times.ticker.add(this);
     const connection = new EventStream(this.#writer, headers);
     const record = this.#recorder?.record(this);
     if (record !== undefined) {
       this.#resumable = new ResumableStream(connection, record, {
         holdMs: this.#holdMs,
-        heldSince: this.#createdAt,
+        heldSince: this.#since,
         onLost: () => this.#abort(),
       });
     }

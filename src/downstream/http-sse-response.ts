@@ -38,7 +38,6 @@ export class HttpSseResponse implements ClientResponse {
     this.#stream = stream;
     this.#awaited = awaited;
     this.#onSession = onSession;
-    post.holdHeaders();
     if (onSession === undefined) this.#accept();
     else this.#hold = setTimeout(() => this.#accept(), HANDSHAKE_HOLD_MS).unref();
   }
@@ -86,7 +85,7 @@ export class HttpSseResponse implements ClientResponse {
     this.#stream.onDrain(resume);
   }
 
-  holdHeaders(): void {}
+  allowStream(): void {}
 
   /** Does nothing: a new stream is a new session, so that events of an old one cannot be fetched. */
   makeResumable(): void {}

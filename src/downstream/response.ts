@@ -32,8 +32,11 @@ export interface ClientResponse {
   /** Calls `resume` once the client has read what was written, or can read nothing more. */
   onDrain(resume: () => void): void;
 
-  /** Keeps a slow response from becoming a stream: its headers are known only with its outcome. */
-  holdHeaders(): void;
+  /**
+   * From now on a slow response becomes a stream. Before, while the request is still being read and checked, its status
+   * is not known.
+   */
+  allowStream(): void;
   /**
    * Has the events recorded, if the response becomes a stream, so that a client can resume it.
    * @param holdMs longest time that one connection is held for a client that can resume, in milliseconds

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable, Transform } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { BodyCollector } from '../body/body-collector.js';
-import { contentCoding } from '../body/content-coding.js';
+import { type ContentCoding, contentCoding } from '../body/content-coding.js';
+import { LARGE_BODIES } from './turns.js';
 
 /** A request body that is refused, with the HTTP status that says why. */
 export class BodyRefused extends Error {
@@ -40,27 +41,40 @@ export function readBody(req: IncomingMessage, limit: number, receiver: BodyRece
   const coding = contentCoding(encoding);
   if (coding === undefined)
     receiver.onRefused(new BodyRefused(415, `Unsupported Content-Encoding: ${encoding}`));
-  else decode(req, coding.open(false), limit, receiver);
+  else decode(req, coding, limit, receiver);
 }
 
-function decode(req: IncomingMessage, decoder: Transform, limit: number, receiver: BodyReceiver): void {
-  const stop = (): void => {
-    req.unpipe(decoder);
-    decoder.destroy();
-  };
-  // A stream that is destroyed does not end the one that it is piped into.
-  req.on('close', () => {
-    if (!req.complete) decoder.destroy();
-  });
-  collect(req.pipe(decoder), limit, NOTHING_KNOWN, {
-    onBody: (body) => {
-      stop();
-      receiver.onBody(body);
+/** Collects a compressed body, and then unpacks it in a turn of its own: it may be a thousand times as long. */
+function decode(req: IncomingMessage, coding: ContentCoding, limit: number, receiver: BodyReceiver): void {
+  collect(
+    req,
+    limit,
+    { announced: req.headers['content-length'] },
+    {
+      onBody: (packed) => LARGE_BODIES.run(() => unpack(packed, coding, limit, receiver)),
+      onRefused: (error) => receiver.onRefused(error),
     },
-    onRefused: (error) => {
-      stop();
-      receiver.onRefused(error);
-    },
+  );
+}
+
+function unpack(packed: Buffer, coding: ContentCoding, limit: number, receiver: BodyReceiver): Promise<void> {
+  return new Promise((resolve) => {
+    const decoder = coding.open(false);
+    const done = (): void => {
+      decoder.destroy();
+      resolve();
+    };
+    collect(decoder, limit, NOTHING_KNOWN, {
+      onBody: (body) => {
+        done();
+        receiver.onBody(body);
+      },
+      onRefused: (error) => {
+        done();
+        receiver.onRefused(error);
+      },
+    });
+    decoder.end(packed);
   });
 }
 

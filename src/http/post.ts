@@ -13,6 +13,7 @@ import {
 import { type BodyReceiver, type BodyRefused, readBody, refuseBody } from './body.js';
 import { endRefused, INTERNAL, type Refusal, refusal, UNSUPPORTED_MEDIA_TYPE } from './errors.js';
 import type { ParsedRequest, RequestPipeline } from './pipeline.js';
+import { LARGE_BODIES } from './turns.js';
 
 /** Handles the message of a POST. */
 export interface Receiver {
@@ -26,6 +27,9 @@ export interface PostOptions {
   /** Logs what the gateway itself got wrong. */
   readonly onFault: (error: unknown, requestId: string) => void;
 }
+
+/** Longer messages are parsed in turns, since one takes some milliseconds. */
+const LARGE_BYTES = 64 * 1024;
 
 /** One POST: its body is read and parsed, the pipeline admits the message, and the receiver handles it. */
 export class Post implements BodyReceiver {
@@ -48,6 +52,11 @@ export class Post implements BodyReceiver {
   }
 
   onBody(body: Buffer): void {
+    if (body.length <= LARGE_BYTES) this.#handle(body);
+    else LARGE_BODIES.run(() => this.#handle(body));
+  }
+
+  #handle(body: Buffer): void {
     try {
       const message = readMessage(body);
       const verdict = this.#options.pipeline.admitMessage(this.#request, message);

@@ -427,3 +427,66 @@ test('a browser page that may call may read the metadata', async () => {
   expect(answer.headers['access-control-allow-origin']).toBe('https://app.example.com');
   expect((await get(gateway, `${WELL_KNOWN}/mcp`, { origin: 'https://evil.example.com' })).status).toBe(403);
 });
+
+describe('a metadata URL that a challenge names', () => {
+  /** Each begins at the backend, and leads elsewhere when it is taken apart and put together wrongly. */
+  const MISLEADING: Record<string, (origin: string, elsewhere: string) => string> = {
+    'with a path that looks like a host': (origin, elsewhere) => `${origin}//${elsewhere}/x`,
+    'with backslashes for slashes': (origin, elsewhere) => `${origin}\\\\${elsewhere}/x`,
+    'with a slash and a backslash': (origin, elsewhere) => `${origin}/\\${elsewhere}/x`,
+    'with three slashes': (origin, elsewhere) => `${origin}///${elsewhere}/x`,
+    'with dots between the slashes': (origin, elsewhere) => `${origin}/.//${elsewhere}/x`,
+    'below the well-known path': (origin, elsewhere) => `${origin}${WELL_KNOWN}/../..//${elsewhere}/x`,
+    'without a scheme': (_origin, elsewhere) => `//${elsewhere}/x`,
+    'with the backend as user name': (origin, elsewhere) => `${origin}@${elsewhere}/x`,
+    'of another port': (_origin, elsewhere) => `http://${elsewhere}/x`,
+    'at a private name': (_origin, elsewhere) => `http://internal:${elsewhere.split(':')[1]}${WELL_KNOWN}`,
+  };
+
+  test.each(Object.entries(MISLEADING))('%s is not asked of anyone but the backend', async (_what, urlOf) => {
+    let elsewhere = '';
+    const backend = await guarded({
+      challenge: (origin) =>
+        `Bearer resource_metadata="${urlOf(origin, elsewhere).replaceAll('\\', '\\\\')}"`,
+    });
+    const stranger = keep(
+      await startBackend(({ sendJson }) =>
+        sendJson({ resource: 'http://stranger', secret: 'of the stranger' }),
+      ),
+    );
+    elsewhere = `127.0.0.1:${stranger.port}`;
+    const gateway = await gatewayTo({
+      '/mcp': {
+        backend: { url: backend.url, headers: { 'X-Route-Key': 'of the route' }, authorization: 'forward' },
+      },
+    });
+    const refused = await modern(gateway.url(), 'tools/list');
+    expect(refused.status).toBe(401);
+    const document = await get(gateway, `${WELL_KNOWN}/mcp`);
+    expect(document.text).not.toContain('of the stranger');
+    expect(stranger.requests).toEqual([]);
+  });
+
+  test('that redirects to another origin is not followed', async () => {
+    let elsewhere = '';
+    const stranger = keep(
+      await startBackend(({ sendJson }) =>
+        sendJson({ resource: 'http://stranger', secret: 'of the stranger' }),
+      ),
+    );
+    for (const location of [`http://127.0.0.1:${stranger.port}/x`, `//127.0.0.1:${stranger.port}/x`]) {
+      elsewhere = location;
+      const backend = keep(
+        await startBackend(({ res, method }) => {
+          if (method === 'GET') res.writeHead(302, { location: elsewhere }).end();
+          else res.writeHead(401, { 'www-authenticate': 'Bearer' }).end();
+        }),
+      );
+      const gateway = await gatewayTo({
+        '/mcp': { backend: { url: backend.url, headers: { 'X-Route-Key': 'k' } } },
+      });
+      expect((await get(gateway, `${WELL_KNOWN}/mcp`)).text).not.toContain('of the stranger');
+    }
+    expect(stranger.requests).toEqual([]);
+  });
+});

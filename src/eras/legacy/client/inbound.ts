@@ -103,7 +103,6 @@ export class LegacyInbound implements Inbound {
     const { exchange } = new CallChannel(session, call.response, requestOf(session, frame), call.forwarded);
     exchange.notes.requestId = call.requestId;
     let outcome: Outcome;
-    call.response.holdHeaders();
     try {
       const description = await route.describe(exchange.caller);
       const result = initializeResult(description, revision);
@@ -141,6 +140,7 @@ export class LegacyInbound implements Inbound {
     if (session === undefined) return;
     if (session.resumable)
       call.response.makeResumable(session, body.type === 'request' ? session.holdMs : undefined);
+    if (body.type === 'batch' || body.type === 'request') call.response.allowStream();
     if (body.type === 'batch') await this.#batch(route, call, session, body);
     else if (body.type === 'request') {
       await this.#request(route, call, session, body, (...args) => call.response.end(...args));

@@ -81,6 +81,7 @@ export class ModernInbound implements Inbound {
       writeRefusal(call.response, frame.id, envelope);
       return;
     }
+    call.response.allowStream();
     const request: ModernRequest = { route, call, frame, envelope };
     let retry: RetryKind | undefined;
     if (isRetry(frame)) {
