@@ -7,15 +7,15 @@ import type { EraName } from './revision.js';
 import type { TaskKeeper } from './tasks.js';
 import { NOWHERE, type UnorderedSetItem } from './utils/unordered-set.js';
 
-/** The params of a client's request where they stand in its body, with the era's own `_meta` keys named. */
+/** The params of a client's request, as nodes of its body. */
 export interface Params {
   readonly bytes: Buffer;
   readonly node: JsonNode | undefined;
   /** The `_meta` object of the params. */
   readonly meta: JsonNode | undefined;
-  /** Keys of `_meta` that belong to the inbound era's envelope and go no further. */
+  /** Keys of `_meta` that belong to the envelope of the client's era, and are not for the backend. */
   readonly envelopeKeys: readonly string[];
-  /** Nothing is in `_meta` but these. */
+  /** `_meta` has no other keys. */
   readonly bareEnvelope?: boolean;
 }
 
@@ -24,34 +24,34 @@ export interface ExchangeRequest {
   readonly id: RequestId;
   readonly method: string;
   readonly params: Params;
-  /** Name of the tool or prompt, or uri of the resource: what `Mcp-Name` names. */
+  /** The value of `Mcp-Name`: name of the tool or prompt, or uri of the resource. */
   readonly name: string | undefined;
   /** JSON text of `_meta.progressToken`. */
   readonly progressToken: string | undefined;
-  /** The client wants the handle of a task, and not to wait for the result. */
+  /** The client requests the handle of a task in place of the result. */
   readonly wantsTask?: boolean | undefined;
-  /** It brings along a state that a backend of the caller's own era gave it, who alone can tell what it means. */
+  /** It is a retry with a `requestState` that only a backend of the client's era can read. */
   readonly resumes: boolean;
-  /** The whole message, where it may be passed on to a backend of the same era as it is. */
+  /** The whole message, if it can be sent to a backend of the same era unchanged. */
   readonly raw: Buffer | undefined;
-  /** Client headers that belong to the call rather than to the caller (`Mcp-Param-*`), lower-cased name and value in turn. */
+  /** `Mcp-Param-*` headers, as alternating lower-case names and values. */
   readonly paramHeaders: readonly string[];
 }
 
-/** What the log line of an exchange tells beyond the request itself; filled in by whoever knows. */
+/** What is logged of an exchange beyond its request. Each part of the gateway fills in what it knows. */
 export interface ExchangeNotes {
   /** The id of the HTTP request. */
   requestId: string | undefined;
   backendEra: EraName | undefined;
   session: string | undefined;
   backendMs: number | undefined;
-  /** How the answer came from the cache, where it did. */
+  /** How the result came from the cache; undefined if it did not. */
   cache: 'hit' | 'joined' | 'stale' | undefined;
 }
 
-/** Takes part in an exchange between {@link Exchange.attach} and the end of the attachment; any number may. */
+/** Takes part in an exchange from {@link Exchange.attach} until it is detached. An exchange has any number of them. */
 export interface ExchangeObserver {
-  /** The client left or cancelled, or time is up. Called once, on attaching if that has happened before. */
+  /** The client left or cancelled, or time is up. Called once; on attaching if that happened before. */
   onCancelled?(reason: string): void;
   /** The server asks the client something, so that the result is for this client alone. */
   onServerRequest?(): void;
@@ -66,9 +66,9 @@ export interface ExchangeObserver {
   tryCredentials?(forwarded: ForwardedHeaders): Promise<unknown>;
 }
 
-/** What the client side can do for an exchange beyond its channel. */
+/** What the client side offers an exchange beside its channel. */
 export interface ExchangeOptions {
-  /** Keeps tasks for a client that takes the handle of a task in place of the result. */
+  /** For a client that accepts the handle of a task in place of the result. */
   readonly taskKeeper?: TaskKeeper | undefined;
 }
 
@@ -76,9 +76,9 @@ const NO_OBSERVERS: readonly ExchangeObserver[] = [];
 const NO_OPTIONS: ExchangeOptions = {};
 
 /**
- * One client request in flight, with traffic in both directions while it lasts. The client side makes it and ends it;
- * the backend side carries it out, and stops when it is cancelled: {@link Exchange.signal} for what waits,
- * {@link Exchange.attach} for what is done for every request, since a signal costs more than the rest of an exchange.
+ * One client request in flight, with messages in both directions while it lasts. The client side makes it and ends it;
+ * the backend side carries it out until it is cancelled. Waits are ended by {@link Exchange.signal}. What every request
+ * does observes the cancellation by {@link Exchange.attach}: a signal with a listener costs 3 µs, an observer 0.2 µs.
  */
 export class Exchange implements UnorderedSetItem {
   place = NOWHERE;
@@ -101,7 +101,7 @@ export class Exchange implements UnorderedSetItem {
   #parked = false;
   #cancelReason: string | undefined;
   #controller: AbortController | undefined;
-  /** Replaced rather than changed, so that it can be walked through while observers come and go. */
+  /** Replaced rather than changed: observers may attach and detach while it is iterated. */
   #observers: readonly ExchangeObserver[] = NO_OBSERVERS;
 
   constructor(
@@ -118,7 +118,7 @@ export class Exchange implements UnorderedSetItem {
     this.#progressToken = request.progressToken;
   }
 
-  /** Who asks, with the credentials that came last: they may be renewed while the client is asked. */
+  /** With the latest credentials: the client may renew them while it answers server requests. */
   get caller(): Caller {
     return this.#caller;
   }
@@ -184,9 +184,9 @@ export class Exchange implements UnorderedSetItem {
   }
 
   /** See {@link Channel.ask}. */
-  ask(question: ServerRequest): Promise<ClientAnswer> {
+  ask(request: ServerRequest): Promise<ClientAnswer> {
     for (const observer of this.#observers) observer.onServerRequest?.();
-    return this.#channel.ask(question).then((answer) => {
+    return this.#channel.ask(request).then((answer) => {
       if (answer.forwarded !== undefined) this.renew(answer.forwarded);
       return answer;
     });

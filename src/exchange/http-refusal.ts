@@ -5,19 +5,19 @@ type ResponseHeaders = Record<string, string | string[] | undefined>;
 
 const PASSED_ON = ['www-authenticate', 'retry-after'] as const;
 
-/** HTTP statuses of a backend that speak to the client itself: who it is, what it may do, how fast it may ask. */
+/** Statuses on which the client can act: with other credentials, with other scopes, later. */
 const FOR_THE_CLIENT: ReadonlySet<number> = new Set([401, 403, 429]);
 
-/** How servers refuse the `Host` of a request: Python's with 421, Go's and Rust's with 403. */
+/** Whether the server rejects the `Host` header: the Python SDK with 421, the Go and Rust SDKs with 403. */
 function refusesHost(status: number, text: string): boolean {
   return status === 421 || (status === 403 && /\bhost\b/i.test(text));
 }
 
 /**
- * The backend's challenge or throttling as the client's error, with the headers that it needs to act on it; undefined
- * for other statuses. That the backend wants to be called by another name is nothing that a client could act on.
- * @param text the backend's words
- * @param error its error, where it answered in JSON-RPC
+ * The error for the client if the backend challenges or throttles it, with the headers that it needs; undefined for
+ * other statuses. A rejected `Host` is an error of the gateway, since no client can act on it.
+ * @param text of the backend's response
+ * @param error of the backend, if it responded in JSON-RPC
  */
 export function refusalForClient(
   status: number,

@@ -5,25 +5,26 @@ import type { Exchange } from './exchange.js';
 import type { Outcome } from './outcome.js';
 import type { EraName } from './revision.js';
 
-/** What a backend says of itself, in the words of its own era. */
+/** How a backend describes itself. */
 export interface ServerDescription {
   readonly era: EraName;
-  /** JSON text of the capabilities, made neutral unless the caller is of the backend's own era. */
+  /** JSON text, in the neutral form unless the caller is of the backend's era. */
   readonly capabilities: string;
-  /** JSON texts of the Implementation object and of the instructions string. */
+  /** JSON text of the Implementation object. */
   readonly serverInfo: string | undefined;
+  /** JSON text of a string. */
   readonly instructions: string | undefined;
-  /** How long the description may be kept, in milliseconds. */
+  /** How long the description is fresh, in milliseconds. */
   readonly ttlMs: number;
-  /** The backend keeps sessions with its clients, on which it can ask them things. */
+  /** Whether the backend keeps sessions, on which it can send server requests. */
   readonly sessions: boolean;
   /** JSON text of the whole result, for a caller of the same era. */
   readonly result: Buffer;
 }
 
-/** How a call came to a side of the backend. */
+/** How a backend side was chosen for a call. */
 export interface CallRouting {
-  /** The other side refused it; the client's session, if it has one, stays with that side. */
+  /** The side of the other era refused the call. The client's session, if there is one, stays with that side. */
   readonly viaOtherEra?: boolean;
 }
 
@@ -32,20 +33,23 @@ export interface Outbound {
   readonly era: EraName;
   /**
    * Carries out one request.
-   * @throws ExchangeError for errors that are the gateway's or the network's, not the backend's own answer
-   * @throws OtherSide when the backend carries it out on its side of the other era alone
-   * @throws WrongEra when the backend proves to be of the other era and certainly did not run the request
+   * @throws ExchangeError for errors of the gateway and the network; an error of the backend is an outcome
+   * @throws OtherSide if the backend carries the request out on its side of the other era only
+   * @throws WrongEra if the backend is of the other era, and has not carried out the request
    */
   call(exchange: Exchange, routing?: CallRouting): Promise<Outcome>;
-  /** What the backend is to this caller; for a caller with a session, what its handshake said. */
+  /**
+   * The backend as it describes itself to this caller; from the handshake, for a caller with a session.
+   * @throws ExchangeError when the backend cannot be asked, WrongEra
+   */
   describe(caller: Caller, signal?: AbortSignal): Promise<ServerDescription>;
   /**
-   * Lets the backend judge the credentials of a client that showed others before, and uses them from then on.
+   * Has the backend verify new credentials of a client, which are used from then on.
    * @throws ExchangeError when the backend refuses them, or cannot be asked
    */
   authenticate(caller: Caller): Promise<void>;
   /**
-   * Tells a subscriber of changes at the backend.
+   * Notifies a subscriber of changes at the backend.
    * @throws ExchangeError when the backend cannot be asked
    */
   subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription>;

@@ -1,5 +1,4 @@
 import {
-  type Edits,
   type ErrorFrame,
   getMember,
   type JsonNode,
@@ -9,16 +8,15 @@ import {
   writeObject,
 } from '../jsonrpc/index.js';
 import type { DeclaredError, MessageValues } from './declare-errors.js';
-import type { Freshness, Kept } from './result-cache/kept-result.js';
+import type { Freshness, KeptResult } from './result-cache/kept-result.js';
 import type { EraName } from './revision.js';
 
-/** Changes to one object of a result, collected by the codecs and applied once, when the answer is written. */
+/** Changes to members of a result, collected by the codecs and applied once, when the response is written. */
 export type PendingEdits = Map<string, Rope | string | undefined>;
 
 /**
- * A result on its way to the client: the bytes that the backend wrote and what is to be changed in them.
- * `form` says whose era's members it wears: results of the caller's own era are passed on as they are, all others
- * come in the neutral form (`none`) and get the caller's form from the inbound side.
+ * A result on its way to the client: the bytes that the backend wrote, and the changes to them. Results of a backend of
+ * the caller's era are passed on in that form; others are in the neutral form, which the client side encodes.
  */
 export interface ResultOutcome {
   readonly type: 'result';
@@ -28,20 +26,20 @@ export interface ResultOutcome {
   readonly form: EraName | 'neutral';
   /** JSON text of the backend's Implementation object. */
   readonly serverInfo: string | undefined;
-  /** The id in the message around the result, which may be sent as it is where the id is right and nothing changes. */
+  /** The id of the message around the result: the message is sent as it is if the id matches and nothing changes. */
   readonly frameId: string | undefined;
-  /** Whether the output schema of the called tool describes an object; undefined where that is not known. */
+  /** Whether the output schema of the called tool describes an object; undefined if that is not known. */
   readonly objectOutput?: boolean | undefined;
-  /** Of a list of tools: each can be called so that it becomes a task. */
+  /** Of a list of tools: calls of each may become tasks. */
   readonly takesTasks?: boolean | undefined;
-  /** It is the handle of a task, in place of the result of the call. */
+  /** It is the handle of a task in place of the result. */
   readonly isTask?: boolean | undefined;
-  /** Meant for the one request that it answers, such as questions to its client. */
+  /** For this one request only, such as server requests to its client. */
   readonly personal?: boolean | undefined;
-  /** How long the result may be kept; undefined for not at all. */
+  /** How long the result may be cached; undefined for not at all. */
   readonly freshness?: Freshness | undefined;
-  /** The result is kept, and is written in each form once. */
-  readonly kept?: Kept | undefined;
+  /** The entry of a cached result, whose texts in each form are written once. */
+  readonly kept?: KeptResult | undefined;
 }
 
 /**
@@ -85,7 +83,7 @@ export type ErrorOutcome = BackendErrorOutcome | GatewayErrorOutcome;
 
 export type Outcome = ResultOutcome | ErrorOutcome;
 
-/** A member of the result as the edits so far leave it. */
+/** A member of a result after the edits so far. */
 export function pendingMember(
   { bytes, node, edits }: ResultOutcome,
   key: string,
@@ -100,7 +98,7 @@ export function pendingMember(
   return { bytes: text, node: scanJson(text, 1) };
 }
 
-/** A result that the gateway makes itself: `text` is the JSON text of the result object. */
+/** A result of the gateway itself. */
 export function ownResult(bytes: Buffer, node: JsonNode, serverInfo?: string): ResultOutcome {
   return { type: 'result', bytes, node, edits: new Map(), form: 'neutral', serverInfo, frameId: undefined };
 }
@@ -214,5 +212,3 @@ export function errorObject(error: ErrorOutcome, code = error.code, data = error
   writeObject(text, raw, scanJson(raw, 1), edits);
   return text;
 }
-
-export type { Edits };

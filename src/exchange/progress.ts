@@ -12,17 +12,17 @@ import type { Exchange } from './exchange.js';
 
 export const PROGRESS = 'notifications/progress';
 
-/** JSON text of the token that a progress notification names. */
+/** JSON text of the token of a progress notification. */
 export function progressTokenOf({ bytes, params }: NotificationFrame): string | undefined {
   const token = params === undefined ? undefined : getMember(bytes, params, 'progressToken');
   return token?.kind === 'string' || token?.kind === 'number' ? textOf(bytes, token) : undefined;
 }
 
 /**
- * A notification from the answer stream of a call as its client is to have it: progress under the client's own token,
- * spelled as the client did, and everything else as it came (basic/utilities/progress).
- * @param token JSON text of the token that the backend was given
- * @returns undefined for progress of something else, or that nobody asked for
+ * A notification on the response stream of a call, as it is for the client: progress under the client's token, in the
+ * client's spelling, and anything else unchanged (basic/utilities/progress).
+ * @param token JSON text of the token that the backend was sent
+ * @returns undefined for progress of something else, or that the client did not request
  */
 export function serverMessageFor(
   exchange: Exchange,

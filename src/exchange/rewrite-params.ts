@@ -2,8 +2,8 @@ import { type Edits, type JsonMember, membersOf, Rope, writeObject } from '../js
 import type { Params } from './exchange.js';
 
 /**
- * The params for the backend: those of the client with the envelope of its era taken out of `_meta` and other
- * members of `_meta` put in. All else is passed on byte for byte; a `_meta` that would be left empty goes.
+ * The params for the backend: those of the client without the envelope of its era in `_meta`, and with other members
+ * there. All else is passed on byte for byte. An empty `_meta` is removed.
  * @param meta members of `_meta` to set, as JSON texts
  * @param edits further changes to the params themselves
  */
@@ -22,7 +22,7 @@ export function rewriteParams(
 
 const WITHOUT_META: Edits = new Map([['_meta', undefined]]);
 
-/** The edits with what becomes of `_meta` among them. */
+/** The edits, with that of `_meta` among them. */
 function withMeta(
   params: Params,
   meta: ReadonlyMap<string, string> | undefined,

@@ -6,23 +6,23 @@ import type { ServerDescription } from './outbound.js';
 import type { ErrorOutcome, Outcome } from './outcome.js';
 import type { EraName } from './revision.js';
 
-/** What the inbound sides need of a route: its backend, whatever era it is of. */
+/** A route as client sides use it: its backend, of any era. */
 export interface RouteService {
   readonly path: string;
-  /** Carries out an exchange; every failure comes as an outcome. */
+  /** Carries out an exchange; every failure is an outcome. */
   run(exchange: Exchange): Promise<Outcome>;
   /**
-   * The era of the backend that requests of this caller go to.
-   * @throws ExchangeError when that cannot be found out
+   * The era of the backend side that carries out requests of this caller.
+   * @throws ExchangeError when the backend cannot be asked
    */
   eraFor(caller: Caller, signal?: AbortSignal): Promise<EraName>;
-  /** @throws ExchangeError when the backend cannot be asked and never was */
+  /** @throws ExchangeError when the backend cannot be asked and no description is kept */
   describe(caller: Caller, signal?: AbortSignal): Promise<ServerDescription>;
   /** @throws ExchangeError when the backend refuses the credentials of the caller, or cannot be asked */
   authenticate(caller: Caller): Promise<void>;
   /**
-   * Tells a subscriber of changes as long as an exchange lasts.
-   * @param acknowledge called once it is known what will be heard of
+   * Notifies a subscriber of changes until the exchange is cancelled.
+   * @param acknowledge called with what the backend agreed to
    */
   follow(
     exchange: Exchange,
@@ -30,10 +30,8 @@ export interface RouteService {
     subscriber: Subscriber,
     acknowledge: (honoured: ChangeFilter) => void,
   ): Promise<Outcome>;
-  /**
-   * What an error means to the client. A fault of the gateway is reported, and becomes an internal error.
-   */
+  /** What an error means to the client. Reports a fault of the gateway, which is an internal error to the client. */
   failureOf(error: unknown): ErrorOutcome;
-  /** Writes the one log line of an exchange. */
+  /** Logs an exchange, in one line. */
   record(exchange: Exchange, httpStatus: number, outcome: Outcome): void;
 }

@@ -1,8 +1,8 @@
 import { type JsonNode, membersOf, Rope, writeObject } from '../jsonrpc/index.js';
 
 /**
- * Capabilities that are objects where a server has them (schema, `ServerCapabilities`, of every revision). Clients
- * refuse a whole handshake for one that is something else, so it is taken for no support.
+ * Capabilities whose values are objects (schema, `ServerCapabilities`, of every revision). Clients reject a whole
+ * handshake for another value, so such a capability is removed.
  */
 const OBJECTS: ReadonlySet<string> = new Set([
   'tools',
@@ -14,11 +14,11 @@ const OBJECTS: ReadonlySet<string> = new Set([
   'experimental',
   'extensions',
 ]);
-/** Their members that are true or false. */
+/** Members of capabilities that are booleans. */
 const FLAGS: ReadonlySet<string> = new Set(['listChanged', 'subscribe']);
 
 /**
- * JSON text of what a server says that it can do: as it wrote it, without what cannot be meant.
+ * JSON text of a server's capabilities, as the server wrote them but for values that no revision allows.
  * @param node the value of `capabilities`
  */
 export function statedCapabilities(bytes: Buffer, node: JsonNode | undefined): string {

@@ -6,13 +6,13 @@ import { EXCHANGE_ERRORS } from './errors.js';
 import { gatewayError, type Outcome } from './outcome.js';
 import { isRecord } from './utils/is-record.js';
 
-/** The extension under which the modern era has tasks, and the name that they go by in the neutral form. */
+/** The extension by which the modern era has tasks. The neutral form of tasks is that of the extension. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
-/** Where a client says that it takes handles of tasks, and a server that it gives them. */
+/** Declares that a client accepts handles of tasks, or that a server returns them. */
 export const TASKS_CAPABILITY = { extensions: { [TASKS_EXTENSION]: {} } } as const;
 
-/** Whether a client says that it takes handles of tasks. */
+/** Whether a client or a server declares tasks. */
 export function declaresTasks({ value }: ClientCapabilities): boolean {
   return isRecord(value['extensions']) && isRecord(value['extensions'][TASKS_EXTENSION]);
 }
@@ -20,24 +20,24 @@ export function declaresTasks({ value }: ClientCapabilities): boolean {
 export const TASK_STATUSES = ['working', 'input_required', 'completed', 'failed', 'cancelled'] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
-/** A task in a final state does not leave it any more. */
+/** Whether a task in this state can have no other state later. */
 export function isFinal(status: TaskStatus): boolean {
   return status === 'completed' || status === 'failed' || status === 'cancelled';
 }
 
-/** What a server said of a task. */
+/** A task as its server describes it. */
 export interface TaskState {
-  /** The server's own name for it. */
+  /** The server's own id. */
   readonly taskId: string;
   readonly status: TaskStatus;
-  /** JSON text in the neutral form: that of the extension, with `ttlMs` and `pollIntervalMs`. */
+  /** JSON text in the neutral form, with `ttlMs` and `pollIntervalMs`. */
   readonly text: Buffer;
-  /** From its creation on, in milliseconds; null for as long as it likes. */
+  /** From its creation, in milliseconds; null for no limit. */
   readonly ttlMs: number | null;
   readonly pollIntervalMs: number | undefined;
 }
 
-/** @returns undefined for what is no task in the neutral form */
+/** @returns undefined for text that is no task in the neutral form */
 export function readTask(text: Buffer): TaskState | undefined {
   const node = scanJson(text, 1);
   if (node.kind !== 'object') return undefined;
@@ -57,17 +57,17 @@ function isStatus(status: string | undefined): status is TaskStatus {
   return (TASK_STATUSES as readonly (string | undefined)[]).includes(status);
 }
 
-/** A whole number of milliseconds; undefined for what is none. */
+/** A number of milliseconds, rounded; undefined for anything else. */
 export function numberOf(bytes: Buffer, node: JsonNode | undefined): number | undefined {
   if (node?.kind !== 'number') return undefined;
   const value = Math.round(Number(textOf(bytes, node)));
   return Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** Code by which servers say that a client lacks a capability (2026-07-28, "Error Codes"). */
+/** The client lacks a capability (2026-07-28, "Error Codes"). */
 const MISSING_CAPABILITY = -32021;
 
-/** Whether a server refuses a call because its client takes no handles of tasks ("Capability Negotiation"). */
+/** Whether a server refuses a call because its client does not declare tasks (extension, "Capability Negotiation"). */
 export function insistsOnTask({ code, bytes, data }: ErrorFrame): boolean {
   if (code !== MISSING_CAPABILITY || data?.kind !== 'object') return false;
   const required = getMember(bytes, data, 'requiredCapabilities');
@@ -75,7 +75,7 @@ export function insistsOnTask({ code, bytes, data }: ErrorFrame): boolean {
   return extensions?.kind === 'object' && getMember(bytes, extensions, TASKS_EXTENSION) !== undefined;
 }
 
-/** The client has to say that it knows tasks before it asks for them ("Error Handling" of the extension). */
+/** The error for a request about tasks of a client that does not declare them (extension, "Error Handling"). */
 export function tasksUndeclared(): Outcome {
   const data = { requiredCapabilities: TASKS_CAPABILITY };
   return gatewayError(EXCHANGE_ERRORS.ERAGATE_TASKS_UNDECLARED, {}, { data });
@@ -85,53 +85,53 @@ export function taskNotFound(): Outcome {
   return gatewayError(EXCHANGE_ERRORS.ERAGATE_TASK_NOT_FOUND);
 }
 
-/** A task that an outbound side looks after at its backend, after the request that made it was answered. */
+/** A task at a backend, followed after the response to the request that created it. */
 export interface BackendTask {
-  /** As it was seen last. */
+  /** As the backend described it last. */
   readonly state: TaskState;
-  /** What became of the call: a result of a task that completed, an error of one that failed. */
+  /** The result of a completed task, or the error of a failed one. */
   readonly outcome: Outcome | undefined;
   /**
-   * Sees how the task goes on, and has the backend ask what it wants to ask.
-   * @param caller who looks, with the credentials of now
-   * @throws ExchangeError when the backend cannot be asked, or has no such task any more
+   * Updates the state from the backend, which may send server requests meanwhile.
+   * @param caller with the credentials of the client's latest request
+   * @throws ExchangeError when the backend cannot be asked, or does not have the task any more
    */
   look(caller: Caller): Promise<void>;
   /**
-   * Asks the backend to cancel it.
+   * Cancels the task at the backend.
    * @throws ExchangeError when the backend cannot be asked
    */
   cancel(caller: Caller): Promise<void>;
-  /** Lets go of it: one that still runs is cancelled, and what was held for it given back; never throws. */
+  /** Releases what is held for the task, and cancels it if it is not in a final state; never throws. */
   end(): Promise<void>;
 }
 
-/** What the client is told of a task that is kept for it. */
+/** What the client gets in the handle of a task that is kept for it. */
 export interface KeptHandle {
   readonly taskId: string;
   readonly ttlMs: number;
 }
 
-/** A place for one task, and the way for its questions: they wait there until the client looks. */
+/** A place for one task. It is the channel of its server requests, which wait there until the client polls. */
 export interface TaskPlace extends Channel {
-  /** Gives the place to a task. */
+  /** Fills the place. */
   keep(task: BackendTask): KeptHandle;
-  /** There is no task after all. */
+  /** Frees the place: the call was no task. */
   giveBack(): void;
 }
 
-/** Keeps tasks for a client that takes handles of them. */
+/** Keeps tasks for a client that accepts handles of them. */
 export interface TaskKeeper {
   /** @throws ExchangeError when there are too many */
   admit(): TaskPlace;
 }
 
-/** Bounds of what is kept of tasks on one route. */
+/** Limits of the tasks that are kept on one route. */
 export interface TaskLimits {
-  /** Longest time that anything is kept for a task, in milliseconds. */
+  /** Longest time for which a task is kept, in milliseconds. */
   readonly ttlMs: number;
   readonly max: number;
   readonly maxPerPrincipal: number;
-  /** Of all callers without a credential. */
+  /** Of all callers without a credential together. */
   readonly maxAnonymous: number;
 }

@@ -5,8 +5,8 @@ import type { EraName } from '../revision.js';
 import { rewriteParams } from '../rewrite-params.js';
 import { keyText } from '../utils/hash.js';
 
-/** Methods whose results may be kept (server/utilities/caching), and the change that makes each of them old. */
-export const KEPT_UNTIL: ReadonlyMap<string, string> = nameMap({
+/** The methods whose results may be cached (server/utilities/caching), and the change that invalidates each. */
+export const INVALIDATED_BY: ReadonlyMap<string, string> = nameMap({
   'tools/list': LIST_CHANGES.toolsListChanged,
   'prompts/list': LIST_CHANGES.promptsListChanged,
   'resources/list': LIST_CHANGES.resourcesListChanged,
@@ -14,21 +14,20 @@ export const KEPT_UNTIL: ReadonlyMap<string, string> = nameMap({
   'resources/read': RESOURCE_UPDATED,
 });
 
-/** Methods whose results may be kept. */
-export const CACHEABLE: ReadonlySet<string> = new Set(KEPT_UNTIL.keys());
+export const CACHEABLE: ReadonlySet<string> = new Set(INVALIDATED_BY.keys());
 
-/** Requests with longer params are not kept. */
+/** Results of requests with longer params are not cached. */
 const MAX_PARAMS_BYTES = 2_048;
 
-/** What a result depends on, as the text under which it is kept. */
+/** The keys of a request: texts of all that its result depends on. */
 export interface CacheKey {
-  /** For this caller alone. */
+  /** For results of this caller only. */
   readonly own: string;
-  /** For all callers of the same kind; undefined for one with a credential, to which the backend may say more. */
+  /** For results that the backend marks as shared; undefined for callers with a credential, which may get more. */
   readonly shared: string | undefined;
 }
 
-/** @returns undefined for what is never kept: other methods, retries, and requests that want to hear how they go on */
+/** @returns undefined for requests that always reach the backend: other methods, retries, and those with progress or log messages */
 export function cacheKey(
   { request, caller, progressToken }: Exchange,
   backendEra: EraName | undefined,
@@ -36,7 +35,7 @@ export function cacheKey(
   const { method, params } = request;
   if (!CACHEABLE.has(method) || progressToken !== undefined || caller.logLevel !== undefined)
     return undefined;
-  // A client with a session of its own at the backend may be told other things than the next one.
+  // The results of a client with its own session at the backend may depend on that session.
   if (caller.era === 'legacy' && backendEra === 'legacy') return undefined;
   const size = params.node === undefined ? 0 : params.node.end - params.node.start;
   if (size > MAX_PARAMS_BYTES + (params.meta === undefined ? 0 : params.meta.end - params.meta.start))
@@ -49,7 +48,7 @@ export function cacheKey(
   };
 }
 
-/** The retry of a request that was answered with questions: it depends on more than its key (server/utilities/caching). */
+/** Whether a request brings answers to server requests, on which its result depends too (server/utilities/caching). */
 function isRetry({ bytes, node }: Params): boolean {
   if (node === undefined) return false;
   return ROUND_MEMBERS.some((key) => getMember(bytes, node, key) !== undefined);

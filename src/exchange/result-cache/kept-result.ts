@@ -1,16 +1,16 @@
-/** How long a result may be kept, as the outbound side knows it. */
+/** How long a result may be cached. */
 export interface Freshness {
   readonly ttlMs: number;
-  /** What clients may be told of it; less where the gateway hears of changes and they do not. */
+  /** The hint for clients; less than `ttlMs` where only the gateway is notified of changes. */
   readonly hintMs: number;
-  /** The same for every caller. */
+  /** The result is the same for every caller. */
   readonly shared: boolean;
-  /** What it rests on that changes are heard of: once this ends, the result is not good any more. */
+  /** The stream on which changes are notified. The result is stale once it ends. */
   readonly watch?: { readonly live: boolean };
 }
 
-/** A result that is kept, with the texts in which it has gone out: they are written once for each form. */
-export class Kept {
+/** A cached result, with its texts: the text of each form is written once. */
+export class KeptResult {
   readonly freshness: Freshness;
   readonly #storedAt = performance.now();
   readonly #texts = new Map<string, Buffer>();
@@ -29,12 +29,12 @@ export class Kept {
     return this.age < ttlMs && watch?.live !== false;
   }
 
-  /** Milliseconds for which a client may still keep the result. */
+  /** The hint for clients now, in milliseconds. */
   get hintMs(): number {
     return this.fresh ? Math.max(0, this.freshness.hintMs - Math.floor(this.age)) : 0;
   }
 
-  /** The result in the form of that name, made by `render` where it is not there yet. */
+  /** The text in the form of that name; `render` writes it the first time. */
   text(form: string, render: () => Buffer): Buffer {
     let text = this.#texts.get(form);
     if (text === undefined) {

@@ -4,29 +4,29 @@ import type { Exchange } from '../exchange.js';
 import type { Outcome, ResultOutcome } from '../outcome.js';
 import type { EraName } from '../revision.js';
 import { abortable } from '../utils/abortable.js';
-import { deferred } from '../utils/deferred.js';
-import { type CacheKey, cacheKey, KEPT_UNTIL } from './cache-key.js';
-import { Kept } from './kept-result.js';
+import { type CacheKey, cacheKey, INVALIDATED_BY } from './cache-key.js';
+import { KeptResult } from './kept-result.js';
+import { type SharedEnd, SharedRequest } from './shared-request.js';
 
 export interface ResultCacheOptions {
-  /** Where results are kept, those of other caches too. */
+  /** Holds the results, and those of other caches. */
   readonly store: ResultStore;
-  /** Tells the results of this cache from those of others in the store. */
+  /** Prefixes the keys of this cache in the store. */
   readonly name: string;
-  /** How long after its time a result may still stand in for one that the backend cannot give; 0 for never. */
+  /** How long a stale result is served while the backend fails, in milliseconds; 0 for never. */
   readonly staleIfErrorMs: number;
 }
 
 export interface CacheCounts {
   hits: number;
   misses: number;
-  /** Requests that shared the answer of an equal one in flight. */
+  /** Requests that got the outcome of an equal one in flight. */
   joined: number;
   stale: number;
   invalidations: number;
 }
 
-/** What a request asks for, as far as changes can make it old. */
+/** What changes can invalidate. */
 interface Subject {
   readonly method: string;
   /** Of a resource. */
@@ -36,15 +36,15 @@ interface Subject {
 interface Entry extends Subject {
   readonly owner: ResultCache;
   readonly outcome: ResultOutcome;
-  readonly kept: Kept;
+  readonly kept: KeptResult;
 }
 
-/** An entry weighs more than its bytes: nodes, and the texts that it has gone out in. */
+/** Memory of an entry, as a multiple of its bytes: it also holds nodes, and the texts for each form. */
 const WEIGHT = 3;
 const OVERHEAD_BYTES = 1_024;
 const MAX_ENTRIES = 50_000;
 
-/** The results of several caches under one bound of memory. */
+/** The results of several caches under one limit of memory. */
 export type ResultStore = LRUCache<string, Entry>;
 
 export function openResultStore(maxBytes: number, maxEntries = MAX_ENTRIES): ResultStore {
@@ -55,50 +55,18 @@ export function openResultStore(maxBytes: number, maxEntries = MAX_ENTRIES): Res
   });
 }
 
-/** No hint is taken for longer than this. */
+/** Limits the hints of backends. */
 const LONGEST_MS = 24 * 3_600_000;
 
-/** How a request in flight ended for those who wait for the same. */
-type Landing =
-  | { readonly outcome: Outcome }
-  | { readonly error: unknown }
-  /** Nobody waits for it any more; the next one asks. */
-  | 'abandoned'
-  /** What comes of it is for one caller alone. */
-  | 'private';
-
-/** A request in flight whose answer is that of every equal one. */
-class Flight implements Subject {
-  readonly method: string;
-  readonly uri: string | undefined;
-  /** Something changed since it was sent. */
-  outdated = false;
-  readonly #landing = deferred<Landing>();
-
-  constructor({ method, name }: Exchange['request']) {
-    this.method = method;
-    this.uri = name;
-  }
-
-  get landed(): Promise<Landing> {
-    return this.#landing.promise;
-  }
-
-  land(landing: Landing): void {
-    this.#landing.resolve(landing);
-  }
-}
-
 /**
- * Results that the backend need not be asked for again, by what they depend on: method, params, era, revision and
- * capabilities of the caller, and, unless they are the same for all, its principal and name. Equal requests in flight
- * are one.
+ * Keeps results for equal requests: of the same method, params, era, revision and capabilities, and of the same principal
+ * and client unless the backend marks the result as shared. Equal requests in flight are sent once.
  */
 export class ResultCache {
   readonly counts: CacheCounts = { hits: 0, misses: 0, joined: 0, stale: 0, invalidations: 0 };
   readonly #options: ResultCacheOptions;
   readonly #entries: ResultStore;
-  readonly #flights = new Map<string, Flight>();
+  readonly #inFlight = new Map<string, SharedRequest>();
 
   constructor(options: ResultCacheOptions) {
     this.#options = options;
@@ -110,7 +78,7 @@ export class ResultCache {
     return this.#entries.size;
   }
 
-  /** Answers a request from what is kept, or by `ask`, whose answer is kept if it may be. */
+  /** The outcome of a request: a cached result, that of an equal request in flight, or that of `ask`. */
   async through(exchange: Exchange, backendEra: EraName, ask: () => Promise<Outcome>): Promise<Outcome> {
     const key = cacheKey(exchange, backendEra);
     if (key === undefined) return ask();
@@ -121,22 +89,22 @@ export class ResultCache {
         exchange.notes.cache = 'hit';
         return known.outcome;
       }
-      const flight = this.#flights.get(key.own);
-      if (flight === undefined) return this.#lead(key, exchange, ask);
-      const landing = await abortable(exchange.signal, flight.landed);
-      if (landing === 'private') {
+      const request = this.#inFlight.get(key.own);
+      if (request === undefined) return this.#askForAll(key, exchange, ask);
+      const end = await abortable(exchange.signal, request.ended);
+      if (end === 'private') {
         this.counts.misses++;
         return ask();
       }
-      if (landing === 'abandoned') continue;
+      if (end === 'abandoned') continue;
       this.counts.joined++;
       exchange.notes.cache = 'joined';
-      if ('error' in landing) throw landing.error;
-      return copyOf(landing.outcome);
+      if ('error' in end) throw end.error;
+      return copyOf(end.outcome);
     }
   }
 
-  /** A result that is past its time, for want of a better one. */
+  /** A stale result, to serve in place of a failure; undefined if there is none, or it is too old. */
   stale(exchange: Exchange): ResultOutcome | undefined {
     const { staleIfErrorMs } = this.#options;
     const key = staleIfErrorMs > 0 ? cacheKey(exchange, undefined) : undefined;
@@ -147,12 +115,12 @@ export class ResultCache {
     return known.outcome;
   }
 
-  /** Forgets what a change has made old, and keeps nothing of what was asked for before it. */
+  /** Drops the results that a change concerns, and does not keep those of requests in flight. */
   invalidate(change: Change): void {
-    for (const [key, flight] of this.#flights) {
-      if (!outdates(change, flight)) continue;
-      flight.outdated = true;
-      this.#flights.delete(key);
+    for (const [key, request] of this.#inFlight) {
+      if (!outdates(change, request)) continue;
+      request.markOutdated();
+      this.#inFlight.delete(key);
     }
     for (const [key, entry] of this.#entries.entries()) {
       if (entry.owner !== this || !outdates(change, entry)) continue;
@@ -161,35 +129,35 @@ export class ResultCache {
     }
   }
 
-  /** Asks on behalf of all who come with the same request meanwhile. */
-  async #lead(key: CacheKey, exchange: Exchange, ask: () => Promise<Outcome>): Promise<Outcome> {
-    const flight = new Flight(exchange.request);
-    const land = (landing: Landing): void => {
-      if (this.#flights.get(key.own) === flight) this.#flights.delete(key.own);
-      flight.land(landing);
+  /** Sends a request for all equal ones that come meanwhile. */
+  async #askForAll(key: CacheKey, exchange: Exchange, ask: () => Promise<Outcome>): Promise<Outcome> {
+    const request = new SharedRequest(exchange.request);
+    const end = (how: SharedEnd): void => {
+      if (this.#inFlight.get(key.own) === request) this.#inFlight.delete(key.own);
+      request.end(how);
     };
-    this.#flights.set(key.own, flight);
+    this.#inFlight.set(key.own, request);
     this.counts.misses++;
     let personal = false;
-    // A client that is asked something gets a result of its own, and no other waits for its person.
+    // What comes of a server request is for its client, and no other has to wait for the answer of a person.
     const observing = exchange.attach({
       onServerRequest: () => {
         personal = true;
-        land('private');
+        end('private');
       },
     });
     try {
       const outcome = await ask();
-      if (outcome.type === 'error') land({ outcome });
-      else if (personal || outcome.personal === true) land('private');
+      if (outcome.type === 'error') end({ outcome });
+      else if (personal || outcome.personal === true) end('private');
       else {
-        const kept = flight.outdated ? outcome : this.#keep(key, exchange, outcome);
-        land({ outcome: copyOf(kept) });
+        const kept = request.outdated ? outcome : this.#keep(key, exchange, outcome);
+        end({ outcome: copyOf(kept) });
         return kept;
       }
       return outcome;
     } catch (error) {
-      land(exchange.cancelled === undefined ? { error } : 'abandoned');
+      end(exchange.cancelled === undefined ? { error } : 'abandoned');
       throw error;
     } finally {
       observing[Symbol.dispose]();
@@ -211,7 +179,7 @@ export class ResultCache {
   #keep(key: CacheKey, exchange: Exchange, outcome: ResultOutcome): ResultOutcome {
     const { freshness } = outcome;
     if (freshness === undefined || freshness.ttlMs <= 0) return outcome;
-    const kept = new Kept({ ...freshness, ttlMs: Math.min(freshness.ttlMs, LONGEST_MS) });
+    const kept = new KeptResult({ ...freshness, ttlMs: Math.min(freshness.ttlMs, LONGEST_MS) });
     const keptOutcome = { ...outcome, kept };
     const { method, name } = exchange.request;
     const place = freshness.shared ? (key.shared ?? key.own) : key.own;
@@ -222,23 +190,23 @@ export class ResultCache {
       method,
       uri: name,
     });
-    // What a backend has just said to a client of its own era goes out as it said it, its hints included.
+    // A client of the backend's era gets the result as it is, cache hints included.
     return outcome.form === 'neutral' ? keptOutcome : { ...outcome, edits: new Map(outcome.edits) };
   }
 }
 
-/** An outcome for one more request: where it is not kept, each makes its own edits. */
+/** An outcome for one more request. The edits of results that are not cached are made for each. */
 function copyOf(outcome: Outcome): Outcome {
   if (outcome.type === 'error' || outcome.kept !== undefined) return outcome;
   return { ...outcome, edits: new Map(outcome.edits) };
 }
 
 function outdates({ method, uri }: Change, subject: Subject): boolean {
-  if (KEPT_UNTIL.get(subject.method) !== method) return false;
+  if (INVALIDATED_BY.get(subject.method) !== method) return false;
   return method !== RESOURCE_UPDATED || uri === undefined || concerns(uri, subject.uri);
 }
 
-/** A resource is old as well when a part of it, or what it is a part of, has changed. */
-function concerns(changed: string, kept: string | undefined): boolean {
-  return kept !== undefined && (covers(kept, changed) || covers(changed, kept));
+/** Whether the changed resource is the cached one, a part of it, or the whole that it is a part of. */
+function concerns(changed: string, cached: string | undefined): boolean {
+  return cached !== undefined && (covers(cached, changed) || covers(changed, cached));
 }

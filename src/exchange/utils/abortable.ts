@@ -1,13 +1,12 @@
 export interface Unwanted<T> {
   /** Called when the signal is aborted first. */
   readonly leave?: () => void;
-  /** Called with a value that comes all the same. */
+  /** Called with a value that comes after that. */
   readonly late?: (value: T) => void;
 }
 
 /**
- * Waits for a promise, but no longer than until a signal is aborted. What the promise stands for goes on: others may
- * wait for it too.
+ * Waits for a promise until a signal is aborted. The work behind the promise goes on, since others may wait for it too.
  * @throws the reason of the signal
  */
 export function abortable<T>(
@@ -39,7 +38,7 @@ export function abortable<T>(
 }
 
 /**
- * Waits for a promise; no longer than until the signal is aborted, where there is one.
+ * Like {@link abortable}, where there may be no signal.
  * @throws the reason of the signal
  */
 export async function waitFor<T>(wanted: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
@@ -47,8 +46,8 @@ export async function waitFor<T>(wanted: T | Promise<T>, signal: AbortSignal | u
 }
 
 /**
- * Resolves after a while.
- * @throws the reason of the signal, when that is aborted first
+ * Resolves after `ms` milliseconds.
+ * @throws the reason of the signal, if that is aborted first
  */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

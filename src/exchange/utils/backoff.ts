@@ -2,16 +2,16 @@ export interface BackoffOptions {
   /** The first pause, in milliseconds; each further one is twice as long. */
   readonly firstMs: number;
   readonly longestMs: number;
-  /** What was up for longer than this begins again with the first pause; infinite if not given. */
+  /** A connection that was up for longer begins again with the first pause. Default: infinite. */
   readonly steadyMs?: number;
   /** Milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
-/** For connections to a backend that are kept open: streams, sessions, processes. */
+/** For what is kept open to a backend: streams, sessions, processes. */
 export const RECONNECT: BackoffOptions = { firstMs: 500, longestMs: 30_000, steadyMs: 10_000 };
 
-/** Growing pauses between attempts at the same thing. It keeps no timer: the caller waits. */
+/** Growing pauses between attempts at the same thing. The caller does the waiting. */
 export class Backoff {
   readonly #firstMs: number;
   readonly #longestMs: number;
@@ -40,7 +40,7 @@ export class Backoff {
     this.#nextMs = this.#firstMs;
   }
 
-  /** An attempt succeeded. The pauses stay long until it has proved steady. */
+  /** An attempt succeeded. The pauses go on growing unless it lasts. */
   noteUp(): void {
     this.#upSince = this.#now();
   }

@@ -1,45 +1,45 @@
 import { ExchangeError } from '../errors.js';
 
-/** So many callers in a row wait in vain before the others are spared the wait. */
-const TRIES = 3;
-/** How long they are, until one of them tries again. */
-const PAUSE_MS = 5_000;
+/** Slow failures in a row that open the circuit. */
+const MAX_FAILURES = 3;
+/** How long it stays open before one attempt is let through. */
+const OPEN_MS = 5_000;
 
 /**
- * Spares callers the wait for a backend that lets everybody wait in vain. After a few of them the others are told at
- * once what those were told in the end; now and then one tries again, and whatever comes quickly ends it.
+ * Fails fast while a backend lets its callers wait for nothing. After a few slow failures in a row the others get the
+ * last error at once. From time to time one attempt is let through; anything but another slow failure closes the circuit.
  */
 export class CircuitBreaker {
   readonly #slowMs: number;
-  readonly #pauseMs: number;
-  #inVain = 0;
-  #last: ExchangeError | undefined;
-  #until = 0;
+  readonly #openMs: number;
+  #failures = 0;
+  #lastError: ExchangeError | undefined;
+  #openUntil = 0;
 
-  /** @param limitMs after how long whoever waits gives up */
-  constructor(limitMs: number, pauseMs = PAUSE_MS) {
+  /** @param limitMs time limit of an attempt, in milliseconds */
+  constructor(limitMs: number, openMs = OPEN_MS) {
     this.#slowMs = limitMs / 2;
-    this.#pauseMs = pauseMs;
+    this.#openMs = openMs;
   }
 
-  /** @throws ExchangeError at once while nothing can be expected; whatever `work` throws */
+  /** @throws ExchangeError at once while the circuit is open; otherwise what `work` throws */
   async wait<T>(work: () => Promise<T>): Promise<T> {
     const begunAt = performance.now();
-    if (this.#last !== undefined && this.#inVain >= TRIES) {
-      if (begunAt < this.#until) throw this.#last;
-      this.#until = begunAt + this.#pauseMs;
+    if (this.#lastError !== undefined && this.#failures >= MAX_FAILURES) {
+      if (begunAt < this.#openUntil) throw this.#lastError;
+      this.#openUntil = begunAt + this.#openMs;
     }
     try {
       const done = await work();
-      this.#inVain = 0;
+      this.#failures = 0;
       return done;
     } catch (error) {
       const slow = performance.now() - begunAt >= this.#slowMs;
       if (slow && error instanceof ExchangeError) {
-        this.#inVain++;
-        this.#last = error;
-        this.#until = performance.now() + this.#pauseMs;
-      } else this.#inVain = 0;
+        this.#failures++;
+        this.#lastError = error;
+        this.#openUntil = performance.now() + this.#openMs;
+      } else this.#failures = 0;
       throw error;
     }
   }

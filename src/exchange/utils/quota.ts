@@ -5,18 +5,18 @@ import { EXCHANGE_ERRORS, exchangeError } from '../errors.js';
 export interface QuotaLimits {
   readonly max: number;
   readonly maxPerPrincipal: number;
-  /** Of all callers without a credential, who may be many people. */
+  /** Of all callers without a credential together, who may be many people. */
   readonly maxAnonymous: number;
 }
 
-/** So many of a thing at a time, and so many for one principal. */
+/** Limits how many of a thing there are at a time, in all and for one principal. */
 export class Quota {
   readonly #limits: QuotaLimits;
   readonly #what: (whose: string) => string;
   readonly #perPrincipal = new Map<Principal, number>();
   #size = 0;
 
-  /** @param what the things that are counted, and whose they are, for messages to people */
+  /** @param what names the things in messages to people; its argument is a phrase for whose they are */
   constructor(limits: QuotaLimits, what: (whose: string) => string) {
     this.#limits = limits;
     this.#what = what;
@@ -26,7 +26,7 @@ export class Quota {
     return this.#size;
   }
 
-  /** Whether one more would be too many, for all or for this principal. */
+  /** The limit that one more would exceed: of all, or of this principal. */
   full(principal: Principal): 'all' | 'own' | undefined {
     if (this.#size >= this.#limits.max) return 'all';
     return (this.#perPrincipal.get(principal) ?? 0) >= this.#ownLimit(principal) ? 'own' : undefined;

@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_ID_BYTES = 2;
-/** Longer tokens are refused before any of their bytes are decrypted. */
+/** Longer tokens are rejected before decryption. */
 export const MAX_TOKEN_CHARS = 8 * 1024;
 
 interface Key {
@@ -12,14 +12,13 @@ interface Key {
 }
 
 /**
- * Seals what the gateway hands to clients to keep for it (session ids, request states) with AES-256-GCM, so that it
- * comes back unread and unchanged or not at all. The first key seals; all of them open, which is how keys are
- * rotated and how replicas share sessions.
+ * Encrypts and authenticates (AES-256-GCM) what clients hold for the gateway: session ids, request states. The first key
+ * seals and all keys open, so that keys can be rotated, and replicas with the same keys open each other's tokens.
  */
 export class Sealer {
   readonly #keys: readonly Key[];
 
-  /** @param secrets any texts; without one, a random key is made, and what it sealed dies with the process */
+  /** @param secrets any texts; without one, the key is random, and its tokens are invalid in other processes */
   constructor(secrets: readonly string[]) {
     const sources = secrets.length > 0 ? secrets : [randomBytes(32).toString('base64')];
     this.#keys = sources.map((source) => {
@@ -29,7 +28,7 @@ export class Sealer {
     });
   }
 
-  /** @param purpose what the token is for; it opens for the same purpose only */
+  /** @param purpose of the token, which opens for the same purpose only */
   seal(purpose: string, content: string): string {
     const key = this.#keys[0] as Key;
     const iv = randomBytes(IV_BYTES);
@@ -39,16 +38,16 @@ export class Sealer {
     return Buffer.concat([key.id, iv, body, cipher.getAuthTag()]).toString('base64url');
   }
 
-  /** @returns undefined for what was not sealed by one of the keys, for this purpose, exactly so */
+  /** @returns undefined for text that none of the keys sealed for this purpose */
   open(purpose: string, token: string): string | undefined {
     if (token.length > MAX_TOKEN_CHARS) return undefined;
     const bytes = Buffer.from(token, 'base64url');
-    // A second spelling of the same bytes would be a second name of the same session.
+    // Another spelling of the same bytes would be another id of the same session.
     if (bytes.length < KEY_ID_BYTES + IV_BYTES + TAG_BYTES || bytes.toString('base64url') !== token)
       return undefined;
     const keyId = bytes.subarray(0, KEY_ID_BYTES);
     for (const { id, secret } of this.#keys) {
-      // Ids are short, so that two keys may share one.
+      // Ids are short: two keys may have the same.
       const content = id.equals(keyId) ? unseal(secret, purpose, bytes) : undefined;
       if (content !== undefined) return content;
     }

@@ -1,14 +1,14 @@
 import { UnorderedSet, type UnorderedSetItem } from './unordered-set.js';
 
-/** Something that wants to be looked at now and then: a deadline, a quiet stream. */
+/** Checks a time limit regularly. */
 export interface Ticking extends UnorderedSetItem {
   /** @param now milliseconds of the monotonic clock (`performance.now()`) */
   tick(now: number): void;
 }
 
 /**
- * One timer for everything that waits. A timer for each request costs more than the request's own bookkeeping; what
- * waits here is looked at every {@link Ticker.everyMs}, so nothing is late by more than that.
+ * One timer for many time limits, each of which is checked every {@link Ticker.everyMs} and is late by no more than that.
+ * A timer for each request costs more than the rest of its bookkeeping.
  */
 export class Ticker {
   readonly everyMs: number;

@@ -1,16 +1,15 @@
-/** What can be in a {@link UnorderedSet}: it keeps its own place there, and so is in one bag at a time. */
+/** An item of an {@link UnorderedSet}. It holds its own place there, and is in one set at a time. */
 export interface UnorderedSetItem {
-  /** {@link NOWHERE} while it is in no bag. To be written by the bag alone. */
+  /** Index in the set, or {@link NOWHERE}. Written by the set only. */
   place: number;
 }
 
 export const NOWHERE = -1;
 
 /**
- * What is there for the time of a request: comes, goes, and is now and then looked through in any order. A `Set` or
- * `Map` would hold on to all that ever was in it until the next major collection: V8 grows a new table whenever the
- * old one is full of what was deleted, and the old ones lead to the new ones. That alone made each request outlive
- * itself, and the collector the largest single cost of the gateway.
+ * A set of short-lived objects, in no order. A `Set` or `Map` keeps deleted items alive until the next major garbage
+ * collection: V8 replaces a table that is full of deleted entries, and the old tables refer to the new ones. With one
+ * item for each request, garbage collection was the largest cost of the gateway.
  */
 export class UnorderedSet<T extends UnorderedSetItem> {
   readonly #items: T[] = [];
@@ -19,12 +18,12 @@ export class UnorderedSet<T extends UnorderedSetItem> {
     return this.#items.length;
   }
 
-  /** Adds an item; one that is in already stays where it is. */
+  /** Adds an item, unless it is in the set. */
   add(item: T): void {
     if (item.place === NOWHERE) item.place = this.#items.push(item) - 1;
   }
 
-  /** Takes an item out, if it is in. */
+  /** Removes an item, if it is in the set. */
   remove(item: T): void {
     const { place } = item;
     if (place === NOWHERE) return;
@@ -35,15 +34,15 @@ export class UnorderedSet<T extends UnorderedSetItem> {
     last.place = place;
   }
 
-  /** Takes all out. */
+  /** Removes all items. */
   clear(): void {
     for (const item of this.#items) item.place = NOWHERE;
     this.#items.length = 0;
   }
 
   /**
-   * Visits every item that is in from beginning to end. Items may be added and removed meanwhile; the added ones are
-   * not visited, and an item may be visited twice when others go.
+   * Visits every item that is in the set throughout. Items may be added and removed meanwhile: added ones are not
+   * visited, and an item may be visited twice when others are removed.
    */
   each(visit: (item: T) => void): void {
     for (let i = this.#items.length - 1; i >= 0; i--) {

@@ -1,7 +1,7 @@
 import { badGateway, unreachable } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
+import { isRepeatable } from '../../../exchange/repeatable-methods.js';
 import type { Revision } from '../../../exchange/revision.js';
-import { isSafe } from '../../../exchange/safe-methods.js';
 import { type ErrorFrame, requestRope, textOf } from '../../../jsonrpc/index.js';
 import { addForwarded } from '../../../upstream/request-headers.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
@@ -85,7 +85,7 @@ function initialize(
     transport: backend.transport,
     headers,
     body: requestRope(INITIALIZE_ID, 'initialize', body),
-    repeatable: isSafe('initialize'),
+    repeatable: isRepeatable('initialize'),
   });
   return rpc.reply.finally(() => clearTimeout(timer));
 }

@@ -1,6 +1,6 @@
 import { CODE } from '../../../exchange/errors.js';
 import { type ForwardedHeaders, NO_FORWARDED } from '../../../exchange/forwarded-headers.js';
-import { isSafe } from '../../../exchange/safe-methods.js';
+import { isRepeatable } from '../../../exchange/repeatable-methods.js';
 import { NOWHERE, UnorderedSet, type UnorderedSetItem } from '../../../exchange/utils/unordered-set.js';
 import {
   type ErrorFrame,
@@ -198,7 +198,7 @@ export class BackendSession {
       transport: this.backend.transport,
       headers: this.headers(forwarded),
       body,
-      repeatable: isSafe(method),
+      repeatable: isRepeatable(method),
     });
     return call;
   }
@@ -222,7 +222,10 @@ export class BackendSession {
     forwarded: ForwardedHeaders,
     limitMs = AWAY_MS,
   ): Promise<RpcReply> {
-    return this.post(notificationRope(method, params), forwarded, { repeatable: isSafe(method), limitMs });
+    return this.post(notificationRope(method, params), forwarded, {
+      repeatable: isRepeatable(method),
+      limitMs,
+    });
   }
 
   /**

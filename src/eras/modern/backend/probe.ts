@@ -1,4 +1,4 @@
-import { isSafe } from '../../../exchange/safe-methods.js';
+import { isRepeatable } from '../../../exchange/repeatable-methods.js';
 import {
   elementsOf,
   getMember,
@@ -42,7 +42,7 @@ async function discover(options: ProbeOptions): Promise<RpcReply> {
   const rpc = new RpcCall(id, ticker, { ...SILENT, endpointRefuses: true });
   const timer = setTimeout(() => rpc.abort('silent'), timeoutMs).unref();
   const body = requestRope(id, method, new Rope().push(params));
-  rpc.post({ transport, headers, body, repeatable: isSafe(method) });
+  rpc.post({ transport, headers, body, repeatable: isRepeatable(method) });
   return rpc.reply.finally(() => clearTimeout(timer));
 }
 

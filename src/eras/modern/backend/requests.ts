@@ -1,5 +1,5 @@
 import type { Caller } from '../../../exchange/caller.js';
-import { isSafe } from '../../../exchange/safe-methods.js';
+import { isRepeatable } from '../../../exchange/repeatable-methods.js';
 import type { Ticker } from '../../../exchange/utils/ticker.js';
 import { numberId, Rope, requestRope } from '../../../jsonrpc/index.js';
 import { RpcCall, type RpcListener, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
@@ -98,7 +98,7 @@ export class ModernRequests {
     const timer = setTimeout(expire, deadline - performance.now()).unref();
     const abort = (): void => rpc.abort('the exchange was cancelled');
     signal?.addEventListener('abort', abort);
-    const reply = await rpc.post({ transport, headers, body, repeatable: isSafe(method) }).reply;
+    const reply = await rpc.post({ transport, headers, body, repeatable: isRepeatable(method) }).reply;
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);
     signal?.throwIfAborted();
@@ -116,7 +116,7 @@ export class ModernRequests {
       transport,
       headers: this.headers(caller, LISTEN, undefined),
       body,
-      repeatable: isSafe(LISTEN),
+      repeatable: isRepeatable(LISTEN),
     });
   }
 }

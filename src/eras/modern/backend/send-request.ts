@@ -2,7 +2,7 @@ import { type Change, changeOf, isChange } from '../../../exchange/changes/chang
 import { cancelled } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { serverMessageFor } from '../../../exchange/progress.js';
-import { isSafe } from '../../../exchange/safe-methods.js';
+import { isRepeatable } from '../../../exchange/repeatable-methods.js';
 import type { NotificationFrame, RequestFrame, Rope } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import { RpcCall, type RpcListener, type RpcReply } from '../../../upstream/rpc-call.js';
@@ -31,7 +31,7 @@ export async function sendRequest(
     transport: backend.transport,
     headers,
     body,
-    repeatable: isSafe(exchange.request.method),
+    repeatable: isRepeatable(exchange.request.method),
   }).reply;
   observing[Symbol.dispose]();
   exchange.notes.backendMs = performance.now() - startedAt;
