@@ -3,7 +3,10 @@ import { startGateway } from '../support/gateway.js';
 import { startModernBackend } from '../support/misbehave.js';
 import { sleep, until } from '../support/net.js';
 import { legacy, open } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { ModernCaller, startAskingBackend } from './scripted.js';
+
+useVirtualTime();
 
 test('a client that leaves while it is found out whose its state is has made no call', async () => {
   const backend = await startModernBackend();

@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { startCell } from '../support/cells.js';
 import { sleep, until } from '../support/net.js';
 import { type LegacySession, legacy, type RawStream } from '../support/raw.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 import { lastIdOf, resume, said } from './rig.js';
+
+useVirtualTime();
 
 const HANDSHAKE = { version: '2025-11-25', capabilities: { elicitation: {} } };
 const form = (message: string) => ({ message, requestedSchema: { type: 'object', properties: {} } });

@@ -4,6 +4,9 @@ import { keeper } from '../../support/keeper.js';
 import { type StepHandler, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
 import { sleep, until } from '../../support/net.js';
 import { legacy, MODERN, modern } from '../../support/raw.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 /** Nothing that a call waits for at a backend is waited for once the call is cancelled. */
 

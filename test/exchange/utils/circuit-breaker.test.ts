@@ -2,6 +2,9 @@ import { expect, test } from 'vitest';
 import { badGateway } from '../../../src/exchange/errors.js';
 import { CircuitBreaker } from '../../../src/exchange/utils/circuit-breaker.js';
 import { sleep } from '../../support/net.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 const LIMIT_MS = 40;
 const PAUSE_MS = 150;
