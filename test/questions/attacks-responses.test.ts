@@ -13,6 +13,7 @@ import {
   readQuestions,
   sampled,
   startAskingBackend,
+  type Tool,
   text,
   toolText,
   trafficDuring,
@@ -153,6 +154,15 @@ describe('answers that are not there, or are none', () => {
   });
 });
 
+/** Asks for a value, and takes some milliseconds before it returns it. */
+const asksAndTakes =
+  (ms: number): Tool =>
+  async ({ elicit }) => {
+    const value = await elicit('Value?');
+    await sleep(ms);
+    return text(value);
+  };
+
 describe('copies of a retry', () => {
   test.each([2, 5, 20])('%i at once get one outcome, and the server gets one answer', async (copies) => {
     let ran = 0;
@@ -177,11 +187,7 @@ describe('copies of a retry', () => {
   });
 
   test('more of them than may wait are refused, and the others get the outcome', async () => {
-    backend.tool(async ({ elicit }) => {
-      const value = await elicit('Value?');
-      await sleep(3_000);
-      return text(value);
-    });
+    backend.tool(asksAndTakes(3_000));
     const call = caller();
     const round = await call.asked();
     const answers = await Promise.all(
@@ -195,11 +201,7 @@ describe('copies of a retry', () => {
   });
 
   test('of two with different answers the first counts for both', async () => {
-    backend.tool(async ({ elicit }) => {
-      const value = await elicit('Value?');
-      await sleep(400);
-      return text(value);
-    });
+    backend.tool(asksAndTakes(400));
     const call = caller();
     const round = await call.asked();
     const first = call.retry(round.state, { [round.key]: accept('first') });
@@ -209,7 +211,7 @@ describe('copies of a retry', () => {
     expect(backend.answers).toHaveLength(1);
   });
 
-  test('both are toolText of the next round, and either can bring its answer', async () => {
+  test('both get the next round, and either can bring its answer', async () => {
     backend.tool(async ({ elicit }) => {
       const one = await elicit('One?');
       await sleep(300);

@@ -82,6 +82,20 @@ const MODERN_REFUSALS: Record<string, HttpAnswer> = {
   '404 -32601': rpcError(404, { code: -32601, message: 'Method not found' }),
 };
 
+/** A gateway whose clients of both eras, five calls each, go on from one server to the other. */
+async function redeployed(before: ScriptedBackend, after: ScriptedBackend): Promise<TestGateway> {
+  const address = await keep(startTurntable(before.url));
+  const gateway = await keep(startGateway({ '/mcp': address.url }));
+  const clients = await both(gateway, echo);
+  for (const [, call] of clients) await call();
+  address.turn(after.url);
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => clients.map(([, call]) => call())).flat(),
+  );
+  for (const answer of answers) expect(answer.json.result.structuredContent).toEqual({ a: 3 });
+  return gateway;
+}
+
 test.each(Object.entries(MODERN_REFUSALS))(
   'a server that became modern and refuses a request with %s is asked in its era, by all calls in flight',
   async (_name, refusal) => {
@@ -96,15 +110,7 @@ test.each(Object.entries(MODERN_REFUSALS))(
         },
       }),
     );
-    const address = await keep(startTurntable(before.url));
-    const gateway = await keep(startGateway({ '/mcp': address.url }));
-    const clients = await both(gateway, echo);
-    for (const [, call] of clients) await call();
-    address.turn(after.url);
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, () => clients.map(([, call]) => call())).flat(),
-    );
-    for (const answer of answers) expect(answer.json.result.structuredContent).toEqual({ a: 3 });
+    const gateway = await redeployed(before, after);
     const carriedOut = after
       .received('tools/call')
       .filter(({ json }) => json.params._meta?.['io.modelcontextprotocol/protocolVersion']);
@@ -143,15 +149,7 @@ test.each(Object.entries(LEGACY_REFUSALS))(
         },
       }),
     );
-    const address = await keep(startTurntable(before.url));
-    const gateway = await keep(startGateway({ '/mcp': address.url }));
-    const clients = await both(gateway, echo);
-    for (const [, call] of clients) await call();
-    address.turn(after.url);
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, () => clients.map(([, call]) => call())).flat(),
-    );
-    for (const answer of answers) expect(answer.json.result.structuredContent).toEqual({ a: 3 });
+    const gateway = await redeployed(before, after);
     expect(after.received('tools/call').filter(({ headers }) => headers['mcp-session-id'])).toHaveLength(10);
     expect(verdicts(gateway)).toEqual(['modern', 'legacy']);
   },
