@@ -11,7 +11,7 @@ const LONG = [
   'test/cases/era/redeployed-backend.test.ts',
   'test/cases/fidelity/large-bodies.test.ts',
   'test/cases/frames/orders.test.ts',
-  'test/cases/operations/{hung-backend,shutdown}.test.ts',
+  'test/cases/operations/{hung-backend,log-output,shutdown}.test.ts',
   'test/cases/sessions/orphans.test.ts',
   'test/cases/streams/{keep-alive,slow-readers}.test.ts',
   'test/http-sse/{backends,endpoints,peers}.test.ts',

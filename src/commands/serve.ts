@@ -7,6 +7,8 @@ import { type CommandContext, EXIT, UsageError } from './context.js';
 
 /** Time limit of closing: container runtimes kill the process ten seconds after SIGTERM. */
 const CLOSE_LIMIT_MS = 9000;
+/** Time limit of writing the last lines of the log: its reader may be stalled. */
+const LOG_LIMIT_MS = 400;
 
 /** Signals of a broken process, which a handler in JavaScript would only hide. */
 const FATAL_SIGNALS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const;
@@ -20,7 +22,7 @@ export async function runServe(args: string[], context: CommandContext): Promise
   const { values } = parseArgs({ args, options: { config: { type: 'string', short: 'c' } } });
   if (values.config === undefined) throw new UsageError('serve needs --config FILE');
   const config = loadConfig(values.config, context.env);
-  const { log, exchanges, flush } = createLogger(config.log.level);
+  const { log, exchanges, close: closeLog } = createLogger(config.log.level);
   for (const warning of config.warnings) log.warn(warning);
   const gateway = await context.createGateway(config, { log, exchanges });
   const grace = closeWithGrace(
@@ -34,7 +36,7 @@ export async function runServe(args: string[], context: CommandContext): Promise
       else log.info({ signal }, 'closing');
       if (await closedInTime(gateway)) log.info('closed');
       else log.warn(`not closed within ${CLOSE_LIMIT_MS / 1000} s, requests in flight are cut off`);
-      flush();
+      await closeLog(LOG_LIMIT_MS);
     },
   );
   try {
@@ -45,6 +47,7 @@ export async function runServe(args: string[], context: CommandContext): Promise
     grace.uninstall();
     // An error of closing is ignored in favour of the error of listening.
     await closedInTime(gateway).catch(() => false);
+    await closeLog(LOG_LIMIT_MS);
     throw error;
   }
 }

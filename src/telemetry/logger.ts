@@ -1,8 +1,10 @@
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { write } from 'node:fs';
+import { type Logger, pino } from 'pino';
+import { LogOutput, type WriteBytes } from './log-output.js';
 
-/** Lines are collected up to this many characters, or until the next flush. */
-const MAX_COLLECTED_CHARS = 32_000;
-const FLUSH_MS = 250;
+const STDOUT = 1;
+/** `level` of a line that warns, as pino writes it. */
+const WARN = 40;
 
 /** Members that may hold a credential. */
 const REDACTED = [
@@ -21,24 +23,28 @@ export interface GatewayLogger {
    * redact: the search for credentials costs more than the line.
    */
   readonly exchanges: Logger;
-  /** Writes the collected lines synchronously; called before the process ends. */
-  flush(): void;
+  /** Writes what is collected, within the time in milliseconds; called before the process ends. */
+  close(limitMs: number): Promise<void>;
 }
 
 /** The log on standard output, as JSON lines. */
 export function createLogger(level: string): GatewayLogger {
-  const lines = new BatchedLines();
-  const log = pino({ level, base: null, timestamp, redact: REDACTED }, lines);
-  const exchanges = pino({ level, base: null, timestamp }, lines);
-  const timer = setInterval(() => lines.flush(), FLUSH_MS).unref();
+  const output = new LogOutput({ write: writeOutput(), lossLine });
   return {
-    log,
-    exchanges,
-    flush: () => {
-      clearInterval(timer);
-      lines.flushSync();
-    },
+    log: pino({ level, base: null, timestamp, redact: REDACTED }, output),
+    exchanges: pino({ level, base: null, timestamp }, output),
+    close: (limitMs) => output.close(limitMs),
   };
+}
+
+function writeOutput(): WriteBytes {
+  // Its getter makes a pipe non-blocking: a write that blocks would keep the process from ending.
+  void process.stdout;
+  return (bytes, done) => write(STDOUT, bytes, done);
+}
+
+function lossLine(lost: number): string {
+  return `{"level":${WARN}${timestamp()},"lost":${lost},"msg":"log lines were lost: standard output was full or not read"}\n`;
 }
 
 let timestampAt = 0;
@@ -52,34 +58,4 @@ function timestamp(): string {
     timestampText = `,"time":${now}`;
   }
   return timestampText;
-}
-
-/**
- * Writes lines in batches. Pino's own destination can batch too, but measures the whole batch again for each new line,
- * which costs twice as much as the line.
- */
-class BatchedLines implements DestinationStream {
-  readonly #stream = destination({ dest: 1, sync: false });
-  #lines: string[] = [];
-  #length = 0;
-
-  write(line: string): void {
-    this.#lines.push(line);
-    this.#length += line.length;
-    if (this.#length >= MAX_COLLECTED_CHARS) this.flush();
-  }
-
-  flush(): void {
-    if (this.#length === 0) return;
-    const text = this.#lines.join('');
-    this.#lines = [];
-    this.#length = 0;
-    this.#stream.write(text);
-  }
-
-  /** Returns after everything has been written. */
-  flushSync(): void {
-    this.flush();
-    this.#stream.flushSync();
-  }
 }
