@@ -5,44 +5,41 @@ import { ignoreFailure } from '../../../exchange/failures.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import type { NotificationFrame } from '../../../jsonrpc/index.js';
 import type { BackendSession } from './session.js';
-import type { SessionWatcher } from './session-events.js';
+import type { SessionObserver } from './session-events.js';
 import type { Lease } from './session-lease.js';
-import type { SetUp } from './session-setup.js';
+import { configureEach } from './session-setup.js';
 
 /**
- * The changes that a legacy backend tells of: on the GET stream of a session that is kept for them, with one
- * subscription for each resource. A session that is lost is replaced by another when the filter is applied anew.
+ * The changes that a legacy backend notifies: on the standalone GET stream of a shared session, with one subscription per
+ * resource. A lost session is replaced when the filter is applied again.
  */
-export class LegacyChangeSource implements ChangeSource, SessionWatcher {
-  readonly #lease: () => Promise<Lease>;
-  readonly #setUp: SetUp;
+export class LegacyChangeSource implements ChangeSource, SessionObserver {
+  readonly #acquire: () => Promise<Lease>;
   readonly #forwarded: () => ForwardedHeaders;
   readonly #listener: ChangeSourceListener;
-  #held: Lease | undefined;
-  #watching: Disposable | undefined;
+  #lease: Lease | undefined;
+  #observation: Disposable | undefined;
   #subscribed = new Set<string>();
   #closed = false;
 
   /**
-   * @param lease gets the session that calls of the same callers share
-   * @param forwarded whose credentials to use now
+   * @param acquire acquires the session that the calls of the same callers share
+   * @param forwarded returns the headers to use now
    */
   constructor(
-    lease: () => Promise<Lease>,
-    setUp: SetUp,
+    acquire: () => Promise<Lease>,
     forwarded: () => ForwardedHeaders,
     listener: ChangeSourceListener,
   ) {
-    this.#lease = lease;
-    this.#setUp = setUp;
+    this.#acquire = acquire;
     this.#forwarded = forwarded;
     this.#listener = listener;
   }
 
   async apply(filter: ChangeFilter): Promise<ChangeFilter> {
     if (isEmpty(filter)) {
-      if (this.#held !== undefined) await this.#unsubscribe(this.#held.session, [...this.#subscribed]);
-      this.#detach();
+      if (this.#lease !== undefined) await this.#unsubscribe(this.#lease.session, [...this.#subscribed]);
+      this.#release();
       return NO_CHANGES;
     }
     for (let attempt = 0; ; attempt++) {
@@ -57,7 +54,7 @@ export class LegacyChangeSource implements ChangeSource, SessionWatcher {
 
   close(): void {
     this.#closed = true;
-    this.#detach();
+    this.#release();
   }
 
   onChange(frame: NotificationFrame): void {
@@ -68,43 +65,41 @@ export class LegacyChangeSource implements ChangeSource, SessionWatcher {
     this.#listener.onGap();
   }
 
-  onUnreadable(): void {
+  onUnavailable(): void {
     this.#listener.onDown();
   }
 
   onLost(): void {
-    this.#detach();
+    this.#release();
     this.#listener.onDown();
   }
 
   async #session(): Promise<BackendSession> {
-    if (this.#held !== undefined && !this.#held.session.lost) return this.#held.session;
-    this.#detach();
-    const held = await this.#lease();
-    if (this.#closed) held.release();
+    if (this.#lease !== undefined && !this.#lease.session.lost) return this.#lease.session;
+    this.#release();
+    const lease = await this.#acquire();
+    if (this.#closed) lease.release();
     else {
-      this.#held = held;
-      // Listeners have a limit of their own; calls are not to wait until they have left.
-      held.park();
-      this.#watching = held.session.observe(this);
+      this.#lease = lease;
+      // Subscriptions have a limit of their own and leave the room in the pool to calls.
+      lease.park();
+      this.#observation = lease.session.observe(this);
     }
-    await held.session.getStreamSettled();
-    return held.session;
+    await lease.session.getStreamSettled();
+    return lease.session;
   }
 
   async #applyOn(session: BackendSession, { lists, resources }: ChangeFilter): Promise<ChangeFilter> {
     const declared = session.info.changes;
-    if (session.unreadable) return NO_CHANGES;
+    if (session.getStreamUnavailable) return NO_CHANGES;
     const subscribed = this.#subscribed;
     const wanted = declared.subscribe ? resources : NO_CHANGES.resources;
     const added = [...wanted].filter((uri) => !subscribed.has(uri));
     const removed = [...subscribed].filter((uri) => !wanted.has(uri));
-    // All is awaited: what is asked for next must not overtake what was asked for before.
+    // Awaited, so that the requests of the next filter do not overtake these.
     await Promise.all([
       this.#unsubscribe(session, removed),
-      this.#setUp.askForEach(added, session, 'resources/subscribe', this.#forwarded(), (uri) =>
-        subscribed.add(uri),
-      ),
+      configureEach(session, 'resources/subscribe', added, this.#forwarded(), (uri) => subscribed.add(uri)),
     ]);
     return {
       lists: new Set([...lists].filter((key) => declared.lists.has(key))),
@@ -112,21 +107,20 @@ export class LegacyChangeSource implements ChangeSource, SessionWatcher {
     };
   }
 
-  /** What a subscription that the backend does not end still tells, nobody wants to hear. */
+  /** Ignores failures: further notifications of these resources reach no client. */
   async #unsubscribe(session: BackendSession, uris: readonly string[]): Promise<void> {
     for (const uri of uris) this.#subscribed.delete(uri);
-    await this.#setUp
-      .askForEach(uris, session, 'resources/unsubscribe', this.#forwarded())
-      .catch(ignoreFailure);
+    const unsubscribed = configureEach(session, 'resources/unsubscribe', uris, this.#forwarded());
+    await unsubscribed.catch(ignoreFailure);
   }
 
-  #detach(): void {
-    const held = this.#held;
-    this.#held = undefined;
+  #release(): void {
+    const lease = this.#lease;
+    this.#lease = undefined;
     this.#subscribed = new Set();
-    if (held === undefined) return;
-    this.#watching?.[Symbol.dispose]();
-    this.#watching = undefined;
-    held.release();
+    if (lease === undefined) return;
+    this.#observation?.[Symbol.dispose]();
+    this.#observation = undefined;
+    lease.release();
   }
 }

@@ -2,26 +2,26 @@ import { badGateway } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { backendError } from '../../../exchange/outcome.js';
 import { noResponseError } from '../../../upstream/no-response.js';
-import { challengeIn, rejectWrongEra, saidIn } from './replies.js';
+import { challengeIn, messageIn, rejectWrongEra } from './replies.js';
 import type { BackendSession } from './session.js';
 
 /**
  * Tries credentials on a session with `ping`, which every server answers (basic/utilities/ping).
- * @returns false where the session is lost
- * @throws ExchangeError with the backend's challenge where it refuses them
+ * @returns false if the session is lost
+ * @throws ExchangeError with the backend's challenge if it refuses the credentials
  */
 export async function accepts(session: BackendSession, forwarded: ForwardedHeaders): Promise<boolean> {
-  const { name, losses } = session.backend;
-  const reply = await session.ask('ping', undefined, forwarded);
+  const { name, lostSessions } = session.backend;
+  const reply = await session.timedRequest('ping', undefined, forwarded);
   if (reply.kind === 'failed') throw noResponseError(name, reply);
   const challenge = challengeIn(reply);
   if (challenge !== undefined) throw challenge;
-  if (losses.saysLost(reply, session.id)) {
-    session.drop();
+  if (lostSessions.isLost(reply, session.id)) {
+    session.markLost();
     return false;
   }
   if (reply.status >= 500)
-    throw badGateway(`${name} answered HTTP ${reply.status}: ${saidIn(reply).slice(0, 200)}`);
+    throw badGateway(`${name} answered HTTP ${reply.status}: ${messageIn(reply).slice(0, 200)}`);
   if (reply.kind === 'response' && reply.frame.type === 'error' && reply.status >= 400) {
     rejectWrongEra(session, reply.frame, backendError(reply.frame, reply.status, 'neutral'));
   }

@@ -1,22 +1,18 @@
 import type { ListChange } from '../../../exchange/changes/change.js';
 import type { Freshness } from '../../../exchange/result-cache/kept-result.js';
-
 import { nameMap } from '../../../jsonrpc/index.js';
 import type { BackendSession } from './session.js';
 
-/** How long a list is kept while the gateway hears of its changes: some servers forget to tell of one. */
-const WATCHED_MS = 60_000;
-
-/** The notification that tells of changes of a list. */
-const TOLD_BY: ReadonlyMap<string, ListChange> = nameMap({
+/** The change of each list that a server can notify. */
+const CHANGE_OF: ReadonlyMap<string, ListChange> = nameMap({
   'tools/list': 'toolsListChanged',
   'prompts/list': 'promptsListChanged',
   'resources/list': 'resourcesListChanged',
 });
 
 /**
- * How long a result of a legacy backend is good for. It says nothing of that itself: what the route says counts, and
- * else whether the session has a stream on which changes of the list are told of.
+ * How long a result of a legacy backend may be kept. The era has no hints about it: what the route configures counts, or
+ * else whether the backend notifies changes of the list on a stream that is open.
  */
 export function freshnessOf(
   method: string,
@@ -25,9 +21,8 @@ export function freshnessOf(
 ): Freshness | undefined {
   const configured = ttlMs.get(method);
   if (configured !== undefined) return { ttlMs: configured, hintMs: configured, shared: false };
-  const told = TOLD_BY.get(method);
-  const { watch } = session;
-  if (told === undefined || watch === undefined) return undefined;
-  const promised = session.info.changes.lists.has(told);
-  return promised ? { ttlMs: WATCHED_MS, hintMs: 0, shared: false, watch } : undefined;
+  const { watch, info, backend } = session;
+  const change = CHANGE_OF.get(method);
+  if (change === undefined || watch === undefined || !info.changes.lists.has(change)) return undefined;
+  return { ttlMs: backend.times.watchedListMs, hintMs: 0, shared: false, watch };
 }

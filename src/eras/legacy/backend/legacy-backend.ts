@@ -5,16 +5,13 @@ import type { ResponseSink, Transport } from '../../../upstream/transport.js';
 import type { ConfiguredLoss } from '../../era.js';
 import type { InitializeInfo } from '../wire/initialize-info.js';
 import { NEWEST_LEGACY } from '../wire/revisions.js';
-import { LossTable } from './lost-session.js';
+import { LostSessionRules } from './lost-sessions.js';
+import { TIME_LIMITS, type TimeLimits } from './time-limits.js';
 
-/** How long a backend may take over the end of a session. */
-const DELETE_MS = 3_000;
-const REMEMBERED_INFOS = 100;
-/** What a backend cannot do is believed for so long: it may be replaced by one that can. */
-const BELIEVED_MS = 600_000;
+const MAX_INFOS = 100;
 
 export interface LegacyBackendOptions {
-  /** For messages to people. */
+  /** In messages to people. */
   readonly name: string;
   readonly transport: Transport;
   readonly ticker: Ticker;
@@ -25,11 +22,12 @@ export interface LegacyBackendOptions {
   readonly newestRevision?: Revision | undefined;
   /** Responses that mean a lost session, beside the known ones. */
   readonly lost?: readonly ConfiguredLoss[];
+  readonly times?: Partial<TimeLimits>;
 }
 
-/** What all sessions with one legacy backend share. */
+/** State that all sessions with one legacy backend share. */
 export class LegacyBackend {
-  /** For messages to people. */
+  /** In messages to people. */
   readonly name: string;
   readonly transport: Transport;
   readonly ticker: Ticker;
@@ -37,14 +35,14 @@ export class LegacyBackend {
   readonly onFault: (error: unknown) => void;
   /** Longest time for one handshake. */
   readonly handshakeMs: number;
-  /** Tells the responses that mean a lost session. */
-  readonly losses: LossTable;
+  readonly times: TimeLimits;
+  readonly lostSessions: LostSessionRules;
   #delaysGetStream = false;
   readonly #newestAllowed: Revision;
   /** Whether the backend has a GET stream. */
   #getStream: { readonly there: boolean; readonly until: number } | undefined;
   #lowered: { readonly revision: Revision; readonly until: number } | undefined;
-  readonly #infos = new LRUCache<string, InitializeInfo>({ max: REMEMBERED_INFOS });
+  readonly #infos = new LRUCache<string, InitializeInfo>({ max: MAX_INFOS });
 
   constructor(options: LegacyBackendOptions) {
     this.name = options.name;
@@ -52,7 +50,8 @@ export class LegacyBackend {
     this.ticker = options.ticker;
     this.onFault = options.onFault;
     this.handshakeMs = options.handshakeMs;
-    this.losses = new LossTable(options.lost, options.transport.ownsSessions);
+    this.times = { ...TIME_LIMITS, ...options.times };
+    this.lostSessions = new LostSessionRules(options.lost, options.transport.ownsSessions);
     this.#newestAllowed = options.newestRevision ?? NEWEST_LEGACY;
   }
 
@@ -69,12 +68,12 @@ export class LegacyBackend {
 
   /** The backend has a GET stream. */
   noteGetStream(): void {
-    this.#getStream = { there: true, until: performance.now() + BELIEVED_MS };
+    this.#getStream = { there: true, until: performance.now() + this.times.limitationMs };
   }
 
   /** The backend has no GET stream. */
   noteNoGetStream(): void {
-    this.#getStream = { there: false, until: performance.now() + BELIEVED_MS };
+    this.#getStream = { there: false, until: performance.now() + this.times.limitationMs };
   }
 
   /** The backend, or a proxy before it, sends nothing of a GET stream until something happens on it. */
@@ -98,11 +97,11 @@ export class LegacyBackend {
 
   /** The backend refused what is newer than this revision. */
   noteNewest(revision: Revision): void {
-    this.#lowered = { revision, until: performance.now() + BELIEVED_MS };
+    this.#lowered = { revision, until: performance.now() + this.times.limitationMs };
   }
 
-  /** One object for equal answers: thousands of sessions are told the same. */
-  rememberInfo(info: InitializeInfo): InitializeInfo {
+  /** Returns one object for equal results: thousands of sessions may have the same. */
+  shareInfo(info: InitializeInfo): InitializeInfo {
     const key = info.bytes.toString('latin1', info.result.start, info.result.end);
     const known = this.#infos.get(key);
     if (known !== undefined) return known;
@@ -110,7 +109,7 @@ export class LegacyBackend {
     return info;
   }
 
-  /** Tells the backend that a session is over; what it answers does not matter. */
+  /** Ends a session at the backend, whatever it answers. */
   deleteSession(headers: readonly string[]): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
@@ -122,7 +121,7 @@ export class LegacyBackend {
       const timer = setTimeout(() => {
         upstreamRequest.abort();
         resolve();
-      }, DELETE_MS);
+      }, this.times.endSessionMs);
     });
   }
 }

@@ -18,34 +18,35 @@ import type { RpcCall, RpcListener, RpcReply } from '../../../upstream/rpc-call.
 import { downgradeParams } from '../wire/downgrade.js';
 import { featuresFor } from '../wire/revisions.js';
 import type { Roots } from './roots.js';
-import { type Answering, answerServer } from './server-requests.js';
+import { respondTo, type ServerRequestHandler } from './server-requests.js';
 import type { BackendSession } from './session.js';
 
-/** What a client of the modern era brings along when it tries again, which no server of this one knows. */
-const FOREIGN_MEMBERS: ReadonlyMap<string, undefined> = new Map([
+/** Params that a modern client sends with a retry, which no legacy server knows. */
+const RETRY_MEMBERS: ReadonlyMap<string, undefined> = new Map([
   ['inputResponses', undefined],
   ['requestState', undefined],
 ]);
-/** The same of the one method that `task` would make a task here alone. */
-const FOREIGN_TO_CALLS: ReadonlyMap<string, undefined> = new Map([...FOREIGN_MEMBERS, ['task', undefined]]);
-const USUAL_RESUME_PAUSE_MS = 1_000;
+/** The same for `tools/call`, which `task` would make a task in this era. */
+const CALL_MEMBERS: ReadonlyMap<string, undefined> = new Map([...RETRY_MEMBERS, ['task', undefined]]);
+/** Limits of the pause that a server may set by `retry`. */
 const SHORTEST_RESUME_PAUSE_MS = 20;
 const LONGEST_RESUME_PAUSE_MS = 10_000;
-/** Some servers have their clients poll, by ending each stream after a while. */
+/** High, since some servers make their clients poll by ending each stream after a while. */
 const MAX_RESUMES = 1_000;
-/** Connections in a row that may break before anything came. */
+/** Limit of the connections that fail. */
 const MAX_FAILURES = 3;
 
-function foreignMembers({ request, caller }: Exchange): Edits | undefined {
+/** Edits that remove params of the modern era; undefined if there are none. */
+function withoutModernMembers({ request, caller }: Exchange): Edits | undefined {
   const { bytes, node } = request.params;
   if (caller.era === 'legacy' || node === undefined) return undefined;
-  const foreign = request.method === 'tools/call' ? FOREIGN_TO_CALLS : FOREIGN_MEMBERS;
-  for (const key of foreign.keys()) if (getMember(bytes, node, key) !== undefined) return foreign;
+  const names = request.method === 'tools/call' ? CALL_MEMBERS : RETRY_MEMBERS;
+  for (const key of names.keys()) if (getMember(bytes, node, key) !== undefined) return names;
   return undefined;
 }
 
-/** One exchange on a backend session: the request, its progress and questions, its cancellation. */
-export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
+/** An exchange on a backend session: the request, its notifications and server requests, its cancellation. */
+export class LegacyCall implements RpcListener, ServerRequestHandler, ExchangeObserver {
   readonly #exchange: Exchange;
   readonly #session: BackendSession;
   #id = 0;
@@ -55,7 +56,7 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
   readonly #onChange: (frame: NotificationFrame) => void;
   readonly #roots: Roots;
 
-  /** @param onChange told of changes that the answer stream speaks of */
+  /** @param onChange called for each change that is notified on the response stream */
   constructor(
     exchange: Exchange,
     session: BackendSession,
@@ -74,13 +75,13 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
   }
 
   /**
-   * @param edits to the params, other than those that a call of the other era needs
-   * @throws ExchangeError when the exchange is cancelled meanwhile
+   * Sends the request and waits for its reply.
+   * @param edits to the params; by default those that the server's era and revision require
+   * @throws ExchangeError if the exchange is cancelled, or an answer of the client does not reach the server
    */
   async run(edits: Edits | undefined = this.#edits()): Promise<RpcReply> {
-    const { request, caller, cancelled: over } = this.#exchange;
-    // What nobody waits for any longer is not begun.
-    if (over !== undefined) throw cancelled(over);
+    const { request, caller, cancelled: reason } = this.#exchange;
+    if (reason !== undefined) throw cancelled(reason);
     const startedAt = performance.now();
     const sent = this.#session.request(
       request.method,
@@ -98,7 +99,7 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
     let reply: RpcReply;
     try {
       const first = await sent.done;
-      reply = breaksOff(first) ? await this.#resume(first) : first;
+      reply = isResumable(first) ? await this.#resume(first) : first;
     } finally {
       this.#done = true;
       observing[Symbol.dispose]();
@@ -109,11 +110,12 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
     return reply;
   }
 
-  /** What the backend could not understand, or not rightly. */
+  /** Removes params that the backend would not understand, or misunderstand. */
   #edits(): Edits | undefined {
     const { revision } = this.#session.info;
     return (
-      foreignMembers(this.#exchange) ?? downgradeParams(this.#exchange.request.method, featuresFor(revision))
+      withoutModernMembers(this.#exchange) ??
+      downgradeParams(this.#exchange.request.method, featuresFor(revision))
     );
   }
 
@@ -125,9 +127,9 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
     return (resume) => exchange.onDrain(resume);
   }
 
-  /** A question of the server, whether it came on the call's own stream or on that of a session that the call has alone. */
+  /** Handles a server request on the call's own stream, or on the GET stream of a session that it uses alone. */
   onRequest(frame: RequestFrame): void {
-    void answerServer(this.#session, frame, this);
+    void respondTo(this.#session, frame, this);
   }
 
   get forwarded(): ForwardedHeaders {
@@ -138,14 +140,14 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
     return this.#done;
   }
 
-  answerTo(question: ServerRequest): Promise<ClientAnswer> {
+  answerTo(request: ServerRequest): Promise<ClientAnswer> {
     const { caller } = this.#exchange;
-    const ask = (): Promise<ClientAnswer> => this.#exchange.ask(question);
-    const isOfRoots = question.method === 'roots/list' && caller.era !== 'legacy';
+    const ask = (): Promise<ClientAnswer> => this.#exchange.ask(request);
+    const isOfRoots = request.method === 'roots/list' && caller.era !== 'legacy';
     return isOfRoots ? this.#roots.answer(caller, ask) : ask();
   }
 
-  undelivered(error: ExchangeError): void {
+  onUndelivered(error: ExchangeError): void {
     if (this.#done) return;
     this.#undelivered ??= error;
     this.onCancelled(error.outcome.message);
@@ -162,20 +164,22 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
   }
 
   /**
-   * Takes the answer stream of the call up again, as often as it breaks off and the backend goes on with it
-   * (basic/transports, "Resumability and Redelivery"). A refusal to go on speaks of the stream and not of the request,
-   * which was begun long before: it is never a reason to send that again.
+   * Resumes the response stream of the call each time it ends early (basic/transports, "Resumability and Redelivery"). If
+   * the backend refuses, the request is not sent again: it was begun before.
    */
   async #resume(broken: RpcReply): Promise<RpcReply> {
     let reply = broken;
     let failures = 0;
-    for (let n = 0; n < MAX_RESUMES && breaksOff(reply); n++) {
-      // A server that ends its stream in mid-call wants nobody to hold a connection for the rest (SEP-1699).
+    for (let n = 0; n < MAX_RESUMES && isResumable(reply); n++) {
+      // A server that ends the stream of a call expects its client to disconnect until then (SEP-1699).
       if (reply.broke !== true && reply.retryMs !== undefined) this.#exchange.detach();
-      const pauseMs = Math.max(reply.retryMs ?? USUAL_RESUME_PAUSE_MS, SHORTEST_RESUME_PAUSE_MS);
+      const pauseMs = Math.max(
+        reply.retryMs ?? this.#session.backend.times.resumePauseMs,
+        SHORTEST_RESUME_PAUSE_MS,
+      );
       await pause(Math.min(pauseMs, LONGEST_RESUME_PAUSE_MS), this.#exchange.signal);
       const { forwarded } = this.#exchange.caller;
-      const rpc = this.#session.resumeCall(this.#id, reply.lastEventId, forwarded, this);
+      const rpc = this.#session.resume(this.#id, reply.lastEventId, forwarded, this);
       this.#rpc = rpc;
       const next = await rpc.reply;
       if (next.kind === 'failed' && next.error.failure !== 'aborted' && ++failures < MAX_FAILURES) continue;
@@ -186,9 +190,9 @@ export class LegacyCall implements RpcListener, Answering, ExchangeObserver {
   }
 }
 
-type BrokenOff = RpcReply & { readonly kind: 'no-response'; readonly lastEventId: string };
+type Resumable = RpcReply & { readonly kind: 'no-response'; readonly lastEventId: string };
 
-/** A stream that ended early and may be taken up again by its event ids. */
-function breaksOff(reply: RpcReply): reply is BrokenOff {
+/** Whether a stream ended early and can be resumed by its event ids. */
+function isResumable(reply: RpcReply): reply is Resumable {
   return reply.kind === 'no-response' && reply.status === 200 && reply.lastEventId !== undefined;
 }

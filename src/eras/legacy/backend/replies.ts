@@ -19,36 +19,36 @@ import { freshnessOf } from './freshness.js';
 import type { HandshakeRefused } from './handshake.js';
 import type { BackendSession } from './session.js';
 
-/** What the replies of a legacy backend mean, other than that a session is lost. */
+/** What the replies of a legacy backend mean; lost sessions are in `lost-sessions.ts`. */
 
-/** Codes of a 4xx that prove that the backend is of the other era, and did not carry out the request. */
+/** Codes of a 4xx that prove that the backend is modern, and did not carry out the request. */
 const MODERN_CODES: ReadonlySet<number> = new Set([-32020, -32022]);
-/** Codes of a 4xx that servers of the other era use to the same end, and any server for what they say. */
+/** Codes of a 4xx that a modern backend uses for a legacy request, and any server for their own meaning. */
 const AMBIGUOUS_CODES: ReadonlySet<number> = new Set([CODE.invalidParams, CODE.methodNotFound]);
 
-type Answered = Exclude<RpcReply, { readonly kind: 'failed' }>;
+type HttpReply = Exclude<RpcReply, { readonly kind: 'failed' }>;
 
-/** The words of a refusal. */
-export function saidIn(reply: Answered): string {
+/** The message of an error, or the text of the body. */
+export function messageIn(reply: HttpReply): string {
   if (reply.kind === 'no-response') return reply.text;
   return reply.frame.type === 'error' ? reply.frame.message : '';
 }
 
-/** What a refusal has to say to the client itself, if it has. */
-export function challengeIn(reply: Answered): ExchangeError | undefined {
-  return refusalForClient(reply.status, reply.headers, saidIn(reply));
+/** The error that is passed on to the client, such as a challenge; undefined for other replies. */
+export function challengeIn(reply: HttpReply): ExchangeError | undefined {
+  return refusalForClient(reply.status, reply.headers, messageIn(reply));
 }
 
-/** Why there is no answer; the client is told of what it can do about that. */
-export function whyNoAnswer(session: BackendSession, reply: RpcReply): Error {
+/** The error for a reply without a JSON-RPC response. */
+export function missingResponse(session: BackendSession, reply: RpcReply): Error {
   const challenge = reply.kind === 'no-response' ? challengeIn(reply) : undefined;
   return challenge ?? noResponseError(session.backend.name, reply);
 }
 
 /**
- * What a reply to a call is to its caller.
- * @param ttlMs how long results are good for, by method, where the configuration says so
- * @throws ExchangeError, WrongEra, OtherSide where it is no word to the caller
+ * The outcome of a call.
+ * @param ttlMs how long results may be kept, by method, if that is configured
+ * @throws ExchangeError, WrongEra, OtherSide if the reply is not meant for the caller
  */
 export function outcomeOf(
   exchange: Exchange,
@@ -56,19 +56,19 @@ export function outcomeOf(
   reply: RpcReply,
   ttlMs: ReadonlyMap<string, number>,
 ): Outcome {
-  if (reply.kind !== 'response') throw whyNoAnswer(session, reply);
+  if (reply.kind !== 'response') throw missingResponse(session, reply);
   const { frame } = reply;
   if (frame.type === 'result') return resultOutcome(exchange, session, frame, ttlMs);
   const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'neutral');
   const forClient = refusalForClient(reply.status, reply.headers, frame.message, outcome);
   if (forClient !== undefined) throw forClient;
-  // Servers that speak both eras may have tasks in the other one alone.
+  // Servers that speak both eras may run tasks in the other one only.
   if (insistsOnTask(frame)) throw new OtherSide(outcome);
   if (reply.status >= 400 && reply.status < 500) rejectWrongEra(session, frame, outcome);
   return outcome;
 }
 
-/** What it means that the backend refused a handshake. */
+/** The error for a handshake that the backend refused. */
 export function refusedHandshake({ reply, message }: HandshakeRefused): Error {
   const challenge = reply.kind === 'failed' ? undefined : challengeIn(reply);
   if (challenge !== undefined) return challenge;
@@ -76,17 +76,17 @@ export function refusedHandshake({ reply, message }: HandshakeRefused): Error {
   return new WrongEra(message, { proof: isProof });
 }
 
-/** @throws WrongEra where a refusal means, or may mean, that the backend speaks the other era by now */
+/** @throws WrongEra if a refusal means, or may mean, that the backend now speaks the other era */
 export function rejectWrongEra(session: BackendSession, frame: ErrorFrame, outcome: ErrorOutcome): void {
   const certain = isModernRefusal(frame);
   if (!certain && !AMBIGUOUS_CODES.has(frame.code)) return;
-  if (certain) session.drop();
+  if (certain) session.markLost();
   throw new WrongEra(`${session.backend.name} answered ${frame.code} ${frame.message} to a legacy request`, {
     otherwise: certain ? undefined : outcome,
   });
 }
 
-/** A modern server's complaint of headers, version, or of a request without its envelope. */
+/** The error of a modern server about headers, version, or a missing envelope. */
 function isModernRefusal({ code, message }: ErrorFrame): boolean {
   if (MODERN_CODES.has(code)) return true;
   return code === CODE.invalidParams && /_meta|envelope|io\.modelcontextprotocol/.test(message);

@@ -4,22 +4,22 @@ import type { ClientAnswer } from '../../../exchange/channel.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
 import { keyText } from '../../../exchange/utils/hash.js';
 
-/** Whether legacy servers are told of a client's roots, and whether it is asked for them anew each time. */
+/** Whether a client's roots are declared to legacy servers, and whether the client is asked for them each time. */
 export type RootsPolicy = 'off' | 'cached' | 'ask';
 
-const REMEMBERED = 1_000;
-const REMEMBERED_BYTES = 16 * 1024 * 1024;
+const MAX_CLIENTS = 1_000;
+const MAX_BYTES = 16 * 1024 * 1024;
 const NO_ROOTS: ClientAnswer = { result: Buffer.from('{"roots":[]}') };
 
 /**
- * The roots of clients without a session, as they were last told. Legacy servers ask for them whenever they like,
- * also when no call of the client is there to carry the question.
+ * The last known roots of clients without a session. Legacy servers request them at any time, also when no call of the
+ * client is in flight that could carry the request.
  */
 export class Roots {
   readonly policy: RootsPolicy;
   readonly #known = new LRUCache<string, ClientAnswer>({
-    max: REMEMBERED,
-    maxSize: REMEMBERED_BYTES,
+    max: MAX_CLIENTS,
+    maxSize: MAX_BYTES,
     sizeCalculation: (answer, key) => key.length + ('result' in answer ? answer.result : answer.error).length,
   });
 
@@ -28,8 +28,8 @@ export class Roots {
   }
 
   /**
-   * What a server is told that asks for the roots, for which the client is asked if need be.
-   * @throws ServerRequestRefused where servers are not to know them, or the client cannot be asked
+   * The answer to `roots/list`, for which the client is asked if necessary.
+   * @throws ServerRequestRefused if roots are not declared, or the client cannot be asked
    */
   async answer(caller: Caller, ask: () => Promise<ClientAnswer>): Promise<ClientAnswer> {
     if (this.policy === 'off') throw new ServerRequestRefused('the client did not declare roots');
@@ -40,12 +40,12 @@ export class Roots {
     return answer;
   }
 
-  /** What can be answered without the client; undefined where it has to be asked. */
+  /** The answer that needs no request to the client; undefined if the client has to be asked. */
   withoutAsking(caller: Caller): ClientAnswer | undefined {
     return this.policy === 'cached' ? this.#known.get(keyOf(caller)) : undefined;
   }
 
-  /** What is answered where nobody can be asked. */
+  /** The answer if the client cannot be asked. */
   lastKnown(key: string): ClientAnswer {
     return this.#known.get(key) ?? NO_ROOTS;
   }
@@ -55,6 +55,7 @@ export class Roots {
   }
 }
 
+/** Under which the roots of a caller are kept. */
 export function keyOf({ principal, clientInfo }: Caller): string {
   return `${principal} ${keyText(clientInfo ?? '')}`;
 }

@@ -17,58 +17,58 @@ import type { BackendSession } from './session.js';
 
 const EMPTY_RESULT = Buffer.from('{}');
 
-/** Whoever answers the requests of a server. */
-export interface Answering {
-  /** The credentials of now. */
+/** Answers the requests of a server. */
+export interface ServerRequestHandler {
+  /** Headers for the response. */
   readonly forwarded: ForwardedHeaders;
-  /** The server waits for no answer any more. */
+  /** The server does not wait for a response any longer. */
   readonly over: boolean;
-  /** @throws ServerRequestRefused where there is no answer to be had, ServerRequestWithdrawn where none is wanted any more */
-  answerTo(question: ServerRequest): Promise<ClientAnswer>;
-  /** The server will never have the answer, for which it waits on. */
-  undelivered?(error: ExchangeError): void;
+  /** @throws ServerRequestRefused if there is no answer, ServerRequestWithdrawn if none is needed any longer */
+  answerTo(request: ServerRequest): Promise<ClientAnswer>;
+  /** The answer did not reach the server, which still waits for it. */
+  onUndelivered?(error: ExchangeError): void;
 }
 
-/** Answers a request of a server, one way or the other; never throws. */
-export async function answerServer(
+/** Sends the response to a request of a server, an answer or an error; never throws. */
+export async function respondTo(
   session: BackendSession,
   { id, method, params, bytes }: RequestFrame,
-  by: Answering,
+  handler: ServerRequestHandler,
 ): Promise<void> {
   if (method === 'ping') {
-    session.answer(id, { result: EMPTY_RESULT }, by.forwarded);
+    session.answer(id, { result: EMPTY_RESULT }, handler.forwarded);
     return;
   }
   try {
-    const answer = await by.answerTo({ id, method, params, bytes });
-    if (by.over) return;
+    const answer = await handler.answerTo({ id, method, params, bytes });
+    if (handler.over) return;
     session.answer(
       id,
       downgradeAnswer(method, answer, featuresFor(session.info.revision)),
-      by.forwarded,
+      handler.forwarded,
       (reply) => {
         const refusal = refusalOf(session, reply);
-        if (refusal !== undefined) by.undelivered?.(refusal);
+        if (refusal !== undefined) handler.onUndelivered?.(refusal);
       },
     );
   } catch (error) {
     const failed = isFailure(error);
     if (!failed) session.backend.onFault(error);
-    if (by.over || error instanceof ServerRequestWithdrawn) return;
+    if (handler.over || error instanceof ServerRequestWithdrawn) return;
     const code = error instanceof ServerRequestRefused ? error.code : CODE.internal;
     const message = failed ? error.message : 'Internal error of the gateway';
-    session.refuse(id, message, by.forwarded, code);
+    session.refuse(id, message, handler.forwarded, code);
   }
 }
 
 /**
- * Why an answer did not reach its server. Servers say many things of answers that they do not wait for any longer, and
- * proxies of what they could not hand over in time; only what leaves no doubt counts.
+ * Why an answer did not reach its server; undefined if it did, or may have. Other statuses prove nothing: servers and
+ * proxies also use them for answers that came too late.
  */
 function refusalOf(session: BackendSession, reply: RpcReply): ExchangeError | undefined {
   if (reply.kind === 'failed') return undefined;
-  const { name, losses } = session.backend;
-  if (!losses.saysLost(reply, session.id)) return challengeIn(reply);
-  session.drop();
+  const { name, lostSessions } = session.backend;
+  if (!lostSessions.isLost(reply, session.id)) return challengeIn(reply);
+  session.markLost();
   return badGateway(`${name} lost the session while the client was asked`);
 }

@@ -11,58 +11,57 @@ import type {
   SealedBackendSession,
   SessionBinding,
 } from '../../../exchange/client-session.js';
+import type { ExchangeRequest } from '../../../exchange/exchange.js';
 import { isFailure } from '../../../exchange/failures.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
-import type { LogLevel } from '../../../exchange/log-levels.js';
 import { PROGRESS, progressTokenOf } from '../../../exchange/progress.js';
 import { Backoff, RECONNECT } from '../../../exchange/utils/backoff.js';
 import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import { accepts } from './credential-check.js';
-import { type Answering, answerServer } from './server-requests.js';
+import { respondTo, type ServerRequestHandler } from './server-requests.js';
 import type { BackendSession } from './session.js';
-import type { SessionListener, SessionWatcher } from './session-events.js';
-import type { SetUp } from './session-setup.js';
+import type { SessionListener, SessionObserver } from './session-events.js';
+import { SessionSettings } from './session-settings.js';
 
-interface Opener {
+interface SessionOpener {
+  /** Opens a session with a handshake. */
   open(caller: Caller): Promise<BackendSession>;
+  /** Continues a session that another process opened. */
   restore(sealed: SealedBackendSession): BackendSession;
-  readonly setUp: SetUp;
-  /** Told of every change that the client is told of. */
+  /** Called for each change that the client is notified of. */
   readonly onChange: (frame: NotificationFrame) => void;
   readonly onFault: (error: unknown) => void;
+  /** How long the stream stays open after a call of a client that does not listen. */
+  readonly keepGetStreamMs: number;
 }
 
-/** Resources that are subscribed to again on a session that replaces another. */
-const MAX_RESOURCES = 1_000;
 const NO_META: ReadonlyMap<string, undefined> = new Map();
-/** How long the session's stream stays open after a call of a client that does not listen: the next one is often near. */
-const LINGER_MS = 5_000;
 
 /**
- * The one backend session that belongs to a client session, replaced when the backend loses it. The client never
- * learns of the replacement: its own session stays.
+ * The backend session that belongs to a client session. It is replaced if the backend loses it, which the client does not
+ * notice: its own session stays.
  */
-export class LegacySessionBinding implements SessionBinding, SessionListener, SessionWatcher, Answering {
-  readonly #opener: Opener;
+export class LegacySessionBinding
+  implements SessionBinding, SessionListener, SessionObserver, ServerRequestHandler
+{
+  readonly #opener: SessionOpener;
   readonly #client: ClientSession;
-  /** As of its latest request: credentials are refreshed. */
+  /** Of the latest request: credentials are renewed. */
   #caller: Caller;
   #session: BackendSession | undefined;
   #opening: Promise<BackendSession> | undefined;
   #ended = false;
   #restored = false;
-  /** What the client has set up on its session, to be set up again on one that replaces it. */
-  #resources: Set<string> | undefined;
-  #level: LogLevel | undefined;
+  readonly #settings = new SessionSettings();
   #hadSession = false;
-  #timer: NodeJS.Timeout | undefined;
+  #reopenTimer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(RECONNECT);
-  /** Calls in flight during which the server may ask. */
+  /** Calls in flight during which the server may send requests. */
   #expecting = 0;
-  #lingering: NodeJS.Timeout | undefined;
+  #closeStreamTimer: NodeJS.Timeout | undefined;
 
-  constructor(opener: Opener, client: ClientSession, caller: Caller) {
+  constructor(opener: SessionOpener, client: ClientSession, caller: Caller) {
     this.#opener = opener;
     this.#client = client;
     this.#caller = caller;
@@ -78,17 +77,16 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
     return this.#caller.forwarded;
   }
 
-  /** Its server may be told as long as there is one. */
   get over(): boolean {
     return this.#ended;
   }
 
-  /** The session, where there is nothing to wait for. */
+  /** The session, if it is open. */
   get ready(): BackendSession | undefined {
     return this.#session?.lost === false ? this.#session : undefined;
   }
 
-  /** The session, opened if need be; calls that come at once wait for the same handshake. */
+  /** Opens the session if necessary; concurrent calls wait for the same handshake. */
   session(): Promise<BackendSession> {
     if (this.ready !== undefined) return Promise.resolve(this.ready);
     if (this.#opening === undefined) {
@@ -100,46 +98,40 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
     return this.#opening;
   }
 
-  /** A request of the client came, with the credentials of now. */
-  touch(caller: Caller): void {
+  /** Uses the headers of a new request of the client from now on. */
+  update(caller: Caller): void {
     const renewed = caller.forwarded.authorization !== this.forwarded.authorization;
     this.#caller = caller;
     if (renewed) this.#session?.renewGetStream(caller.forwarded);
   }
 
   /**
-   * Tries the credentials of a caller on the session, or on the handshake of one where there is none; only credentials
-   * that the backend took are used further.
-   * @throws ExchangeError when it refuses them, or cannot be asked
+   * Tries the credentials of a caller on the session, or on a handshake if there is none. Only credentials that the backend
+   * accepts are used from then on.
+   * @throws ExchangeError if the backend refuses them, or cannot be reached
    */
   async authenticate(caller: Caller): Promise<void> {
     const session = this.#session ?? this.#restore();
     if (session !== undefined && (await accepts(session, caller.forwarded))) {
-      this.touch(caller);
+      this.update(caller);
       if (this.#session === undefined) this.#keep(session);
       return;
     }
     const opened = await this.#opener.open(caller);
-    this.touch(caller);
-    // Meanwhile another call may have opened one.
+    this.update(caller);
+    // Another call may have opened a session meanwhile.
     if (this.#session === undefined || this.#session.lost) await this.#replaceBy(opened);
     else await opened.end(caller.forwarded);
   }
 
-  /** The session was lost; the next call opens another. */
-  replace(lost: BackendSession): void {
+  /** Forgets a lost session; the next call opens another. */
+  forget(lost: BackendSession): void {
     if (this.#session === lost) this.#session = undefined;
   }
 
-  /** The client set something up on its session that outlasts the request. */
-  remember(method: string, uri: string | undefined, level: LogLevel | undefined): void {
-    if (method === 'logging/setLevel') this.#level = level;
-    else if (uri === undefined) return;
-    else if (method === 'resources/unsubscribe') this.#resources?.delete(uri);
-    else if (method === 'resources/subscribe' && (this.#resources?.size ?? 0) < MAX_RESOURCES) {
-      this.#resources ??= new Set();
-      this.#resources.add(uri);
-    }
+  /** Notes a request that the backend accepted, in case it changes the session. */
+  noteAccepted({ method, params }: ExchangeRequest): void {
+    this.#settings.note(method, params.bytes, params.node);
   }
 
   onListening(): void {
@@ -149,28 +141,30 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
     else if (this.#hadSession) this.#reopen();
   }
 
-  /** Finds out whether the backend has a stream for what belongs to no call, before its client is told so. */
+  /** Finds out whether the backend has a standalone GET stream. */
   async tryGetStream(): Promise<void> {
     const session = this.#session;
-    const over = this.expectQuestions();
+    const expectation = this.expectServerRequests();
     await session?.getStreamSettled();
-    over();
-    // Whatever kept it from answering will not last.
+    expectation[Symbol.dispose]();
+    // Still unknown, for a reason that is likely temporary: the stream counts as there.
     if (session?.backend.knowsGetStream === false) session.backend.noteGetStream();
   }
 
   /**
-   * A call begins during which the server may ask the client something. It may do so on the session's own stream, which
-   * is then listened to whether or not the client does.
-   * @returns to be called when the call is over
+   * Keeps the standalone GET stream open during a call, whether or not the client listens: the server may send its requests
+   * there.
+   * @returns to be disposed of after the call
    */
-  expectQuestions(): () => void {
+  expectServerRequests(): Disposable {
     this.#expecting++;
-    clearTimeout(this.#lingering);
+    clearTimeout(this.#closeStreamTimer);
     this.#session?.openGetStream(this, this.forwarded);
-    return () => {
-      if (--this.#expecting > 0 || this.#client.listening) return;
-      this.#lingering = setTimeout(() => this.onListening(), LINGER_MS).unref();
+    return {
+      [Symbol.dispose]: () => {
+        if (--this.#expecting > 0 || this.#client.listening) return;
+        this.#closeStreamTimer = setTimeout(() => this.onListening(), this.#opener.keepGetStreamMs).unref();
+      },
     };
   }
 
@@ -181,8 +175,8 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
 
   async end(): Promise<void> {
     this.#ended = true;
-    clearTimeout(this.#timer);
-    clearTimeout(this.#lingering);
+    clearTimeout(this.#reopenTimer);
+    clearTimeout(this.#closeStreamTimer);
     const session = this.#session ?? (await this.#opening?.catch(() => undefined));
     this.#session = undefined;
     await session?.end(this.forwarded);
@@ -191,11 +185,11 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
   onNotification(frame: NotificationFrame): Backpressure | undefined {
     const { bytes, root, method, params } = frame;
     if (method === PROGRESS) {
-      // Under a token of the gateway's own: of a call that is over, the client could take it for one of its own.
-      return this.#session?.callOf(progressTokenOf(frame))?.listener.onNotification(frame);
+      // The token is the gateway's own. Without its call it is dropped: the client may use the same token.
+      return this.#session?.callOf(progressTokenOf(frame))?.onNotification(frame);
     }
     const { channel, listening } = this.#client;
-    // A client without a stream for it can be told on that of its call, if what is said is most likely of that.
+    // Without a stream of its own for this, the client gets it on that of the call that it most likely belongs to.
     const call = listening ? undefined : this.#session?.onlyCall;
     if (call !== undefined) return call.onNotification(frame);
     if (isChange(method)) this.#opener.onChange(frame);
@@ -206,16 +200,16 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
   onRequest(frame: RequestFrame): void {
     const session = this.#session;
     if (session === undefined) return;
-    void answerServer(session, frame, this);
+    void respondTo(session, frame, this);
   }
 
-  async answerTo(question: ServerRequest): Promise<ClientAnswer> {
-    const answer = await this.#client.channel.ask(question);
-    if (answer.forwarded !== undefined) this.touch({ ...this.#caller, forwarded: answer.forwarded });
+  async answerTo(request: ServerRequest): Promise<ClientAnswer> {
+    const answer = await this.#client.channel.ask(request);
+    if (answer.forwarded !== undefined) this.update({ ...this.#caller, forwarded: answer.forwarded });
     return answer;
   }
 
-  /** Takes up the session that another process opened, as the client's sealed session id tells. */
+  /** Continues the session that another process opened, if the client's sealed session id names one. */
   #restore(): BackendSession | undefined {
     const { backendSession } = this.#client;
     if (this.#restored || backendSession === undefined) return undefined;
@@ -234,27 +228,27 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
 
   onChange(): void {}
 
-  onUnreadable(): void {}
+  onUnavailable(): void {}
 
-  /** The stream was down for a while: whatever the client watches may have changed. */
+  /** Notifies the client of every change that it may have missed. */
   onGap(): void {
     const session = this.#session;
     if (session === undefined || !this.#client.listening) return;
     const lists = [...session.info.changes.lists].map(listChange);
-    for (const change of [...lists, ...[...(this.#resources ?? [])].map(resourceUpdate)]) {
+    for (const change of [...lists, ...this.#settings.resources.map(resourceUpdate)]) {
       this.#client.channel.notify(
         parseFrame(changeNotification(change, NO_META).toBuffer()) as NotificationFrame,
       );
     }
   }
 
-  /** A client that listens goes on hearing without having to ask for anything. */
+  /** Reopens the session of a client that listens, which may send no request for a long time. */
   onLost(): void {
     this.#session = undefined;
     if (this.#ended || !this.#client.listening) return;
-    clearTimeout(this.#timer);
+    clearTimeout(this.#reopenTimer);
     this.#backoff.noteDown();
-    this.#timer = setTimeout(() => this.#reopen(), this.#backoff.next()).unref();
+    this.#reopenTimer = setTimeout(() => this.#reopen(), this.#backoff.next()).unref();
   }
 
   #reopen(): void {
@@ -264,23 +258,12 @@ export class LegacySessionBinding implements SessionBinding, SessionListener, Se
     });
   }
 
-  /** Takes a session in the place of one that was lost, if there was one. */
+  /** Uses a new session, with the settings of the one before. */
   async #replaceBy(session: BackendSession): Promise<void> {
     const replaces = this.#hadSession;
     this.#keep(session);
-    if (replaces) await this.#setUpAgain(session);
-  }
-
-  /** What the backend refuses now it had agreed to before; the client can only find out by itself. */
-  async #setUpAgain(session: BackendSession): Promise<void> {
-    const { setUp } = this.#opener;
-    const forwarded = this.forwarded;
-    const level = this.#level;
-    await Promise.allSettled([
-      level === undefined ? undefined : setUp.ask(session, 'logging/setLevel', { level }, forwarded),
-      setUp.askForEach([...(this.#resources ?? [])], session, 'resources/subscribe', forwarded),
-      session.getStreamSettled(),
-    ]);
+    if (!replaces) return;
+    await Promise.all([this.#settings.restoreOn(session, this.forwarded), session.getStreamSettled()]);
     this.onGap();
   }
 

@@ -8,14 +8,14 @@ export interface SessionListener {
   onRequest(frame: RequestFrame): void;
 }
 
-/** Observes a session on which changes are notified. */
-export interface SessionWatcher {
+/** Observes a session. */
+export interface SessionObserver {
   /** A change notification came, outside any call. */
   onChange(frame: NotificationFrame): void;
   /** The standalone GET stream broke and is open again; what was sent meanwhile is lost. */
   onGap(): void;
   /** Nothing can arrive outside a call any more: the backend has no standalone GET stream, or refuses it. */
-  onUnreadable(): void;
+  onUnavailable(): void;
   /** The backend does not know the session any more. */
   onLost(): void;
 }

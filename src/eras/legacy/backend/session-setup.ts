@@ -5,60 +5,60 @@ import { noResponseError } from '../../../upstream/no-response.js';
 import { challengeIn } from './replies.js';
 import type { BackendSession } from './session.js';
 
-/** Requests under way at a time: after a restart there may be thousands of resources to subscribe to. */
-const MAX_AT_ONCE = 16;
+/** Requests that change a session for longer than they last, which the gateway makes itself. */
 
-type SetUpMethod = 'resources/subscribe' | 'resources/unsubscribe' | 'logging/setLevel';
+/** Limit of the requests at a time: after a restart there may be thousands of resources to subscribe to. */
+const MAX_CONCURRENT = 16;
 
-/** Requests of the gateway's own by which something is set up on a session for longer than the request. */
-export class SetUp {
-  /**
-   * @returns whether the backend agreed
-   * @throws ExchangeError when it refuses the credentials, cannot be asked, or has lost the session, which is dropped
-   */
-  async ask(
-    session: BackendSession,
-    method: SetUpMethod,
-    params: Readonly<Record<string, string>>,
-    forwarded: ForwardedHeaders,
-  ): Promise<boolean> {
-    const { name, losses } = session.backend;
-    const reply = await session.ask(method, new Rope().push(JSON.stringify(params)), forwarded);
-    if (losses.saysLost(reply, session.id)) {
-      session.drop();
-      throw badGateway(`${name} does not know the session any more`);
-    }
-    if (reply.kind === 'failed') throw noResponseError(name, reply);
-    const forClient = challengeIn(reply);
-    if (forClient !== undefined) throw forClient;
-    if (reply.kind === 'no-response') throw noResponseError(name, reply);
-    return reply.frame.type === 'result';
+type SubscriptionMethod = 'resources/subscribe' | 'resources/unsubscribe';
+
+/**
+ * Sends one such request.
+ * @returns whether the backend accepted it
+ * @throws ExchangeError if the backend refuses the credentials, cannot be reached, or has lost the session
+ */
+export async function configure(
+  session: BackendSession,
+  method: SubscriptionMethod | 'logging/setLevel',
+  params: Readonly<Record<string, string>>,
+  forwarded: ForwardedHeaders,
+): Promise<boolean> {
+  const { name, lostSessions } = session.backend;
+  const reply = await session.timedRequest(method, new Rope().push(JSON.stringify(params)), forwarded);
+  if (lostSessions.isLost(reply, session.id)) {
+    session.markLost();
+    throw badGateway(`${name} does not know the session any more`);
   }
+  if (reply.kind === 'failed') throw noResponseError(name, reply);
+  const challenge = challengeIn(reply);
+  if (challenge !== undefined) throw challenge;
+  if (reply.kind === 'no-response') throw noResponseError(name, reply);
+  return reply.frame.type === 'result';
+}
 
-  /**
-   * Subscribes to resources, or unsubscribes (server/resources, "Subscriptions").
-   * @param onAgreed called for each with which the backend agreed
-   * @throws ExchangeError as {@link SetUp.ask}; what was agreed to before then stands
-   */
-  async askForEach(
-    uris: Iterable<string>,
-    session: BackendSession,
-    method: 'resources/subscribe' | 'resources/unsubscribe',
-    forwarded: ForwardedHeaders,
-    onAgreed: (uri: string) => void = () => {},
-  ): Promise<void> {
-    const left = uris[Symbol.iterator]();
-    let failed = false;
-    const work = async (): Promise<void> => {
-      for (let next = left.next(); next.done !== true && !failed; next = left.next()) {
-        try {
-          if (await this.ask(session, method, { uri: next.value }, forwarded)) onAgreed(next.value);
-        } catch (error) {
-          failed = true;
-          throw error;
-        }
+/**
+ * Subscribes to resources, or unsubscribes (server/resources, "Subscriptions").
+ * @param onAccepted called for each resource for which the backend accepted the request
+ * @throws ExchangeError as {@link configure}; requests that were accepted before stay in effect
+ */
+export async function configureEach(
+  session: BackendSession,
+  method: SubscriptionMethod,
+  uris: Iterable<string>,
+  forwarded: ForwardedHeaders,
+  onAccepted: (uri: string) => void = () => {},
+): Promise<void> {
+  const left = uris[Symbol.iterator]();
+  let failed = false;
+  const work = async (): Promise<void> => {
+    for (let next = left.next(); next.done !== true && !failed; next = left.next()) {
+      try {
+        if (await configure(session, method, { uri: next.value }, forwarded)) onAccepted(next.value);
+      } catch (error) {
+        failed = true;
+        throw error;
       }
-    };
-    await Promise.all(Array.from({ length: MAX_AT_ONCE }, work));
-  }
+    }
+  };
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
 }

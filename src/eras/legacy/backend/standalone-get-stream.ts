@@ -1,6 +1,7 @@
 import { isEventStream } from '../../../body/media-type.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { Backoff, RECONNECT } from '../../../exchange/utils/backoff.js';
+import { deferred } from '../../../exchange/utils/deferred.js';
 import {
   type ErrorFrame,
   FrameError,
@@ -12,16 +13,14 @@ import type { TransportError } from '../../../upstream/errors.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
 import type { ResponseSink, UpstreamRequest } from '../../../upstream/transport.js';
 import type { LegacyBackend } from './legacy-backend.js';
-import type { SessionListener, SessionWatcher } from './session-events.js';
+import type { SessionListener, SessionObserver } from './session-events.js';
 
-/** A server may ask for any pause; none at all would be a loop. */
+/** Lower limit of the pause that a server may set by `retry`. */
 const SHORTEST_PAUSE_MS = 100;
-/** There is no such stream (basic/transports, "Listening for Messages from the Server"). */
+/** The server has no such stream (basic/transports, "Listening for Messages from the Server"). */
 const NO_STREAM = 405;
-/** Some proxies hold the headers of a stream back until its first byte. */
-const FIRST_ANSWER_MS = 1_000;
 
-/** One stretch of time in which all that a backend has to tell is heard. */
+/** One period in which the stream is open, so that no change is missed. */
 export interface Watch {
   readonly live: boolean;
 }
@@ -30,72 +29,68 @@ export interface Watch {
 interface StreamSession {
   readonly backend: LegacyBackend;
   readonly lost: boolean;
-  readonly watchers: readonly SessionWatcher[];
+  readonly observers: readonly SessionObserver[];
   /** Headers of a GET on the session, name and value in turn. */
   getHeaders(forwarded: ForwardedHeaders): string[];
-  /** Finds out whether the backend still knows the session, and drops it otherwise. */
+  /** Asks the backend whether it knows the session, and marks it as lost if not. */
   check(forwarded: ForwardedHeaders): Promise<void>;
-  drop(): void;
+  markLost(): void;
 }
 
 /**
- * The GET stream of a backend session (basic/transports, "Listening for Messages from the Server"). SDK servers send
- * everything there that belongs to no request, so it is kept open: taken up again with growing pauses when it ends,
- * given up when the backend says that it has none.
+ * The standalone GET stream of a backend session (basic/transports, "Listening for Messages from the Server"). SDK servers
+ * send there everything that belongs to no request, so it is kept open: reopened with growing pauses when it ends, and given
+ * up if the backend has none.
  */
 export class StandaloneGetStream implements ResponseSink {
   readonly #session: StreamSession;
   readonly #listener: SessionListener;
   #forwarded: ForwardedHeaders;
-  readonly #onStray: (frame: ResultFrame | ErrorFrame) => void;
+  readonly #onReply: (frame: ResultFrame | ErrorFrame) => void;
   #upstreamRequest: UpstreamRequest | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
-  /** Nothing is tried any more: there is no such stream, or other credentials are waited for. */
+  /** Why the stream is not reopened: there is none, or the credentials were refused. */
   #givenUp: 'none' | 'refused' | undefined;
   #lastEventId: string | undefined;
   #retryMs: number | undefined;
   readonly #backoff = new Backoff(RECONNECT);
   #status = 0;
   #wasOpen = false;
-  /** Something may have been told meanwhile. */
+  /** The stream was not open for a time, in which messages may have been lost. */
   #missed = false;
-  #askedAt = 0;
+  #sentAt = 0;
   #watch: { live: boolean } | undefined;
-  readonly #opened: () => void;
+  readonly #settle: () => void;
   #settled: Promise<void> | undefined;
 
   constructor(
     session: StreamSession,
     listener: SessionListener,
     forwarded: ForwardedHeaders,
-    onStray: (frame: ResultFrame | ErrorFrame) => void,
+    onReply: (frame: ResultFrame | ErrorFrame) => void,
   ) {
     this.#session = session;
     this.#listener = listener;
     this.#forwarded = forwarded;
-    this.#onStray = onStray;
-    let opened = (): void => {};
-    this.#settled = new Promise((resolve) => {
-      const { backend } = session;
-      const settle = (): void => {
-        this.#settled = undefined;
-        resolve();
-      };
-      const late = (): void => {
-        backend.noteGetStreamDelay();
-        settle();
-      };
-      const timer = setTimeout(late, backend.delaysGetStream ? 0 : FIRST_ANSWER_MS);
-      opened = () => {
-        clearTimeout(timer);
-        settle();
-      };
-    });
-    this.#opened = opened;
+    this.#onReply = onReply;
+    const { backend } = session;
+    const settled = deferred<void>();
+    this.#settled = settled.promise;
+    const settle = (): void => {
+      clearTimeout(timer);
+      this.#settled = undefined;
+      settled.resolve();
+    };
+    const late = (): void => {
+      backend.noteGetStreamDelay();
+      settle();
+    };
+    const timer = setTimeout(late, backend.delaysGetStream ? 0 : backend.times.getStreamHeadMs);
+    this.#settle = settle;
   }
 
-  /** Until the backend has answered the first GET in any way, or takes too long to. */
+  /** Resolves when the backend has answered the first GET, or takes too long; undefined after that. */
   get settled(): Promise<void> | undefined {
     return this.#settled;
   }
@@ -105,11 +100,11 @@ export class StandaloneGetStream implements ResponseSink {
     const headers = this.#session.getHeaders(this.#forwarded);
     if (this.#lastEventId !== undefined) headers.push('last-event-id', this.#lastEventId);
     this.#status = 0;
-    this.#askedAt = performance.now();
+    this.#sentAt = performance.now();
     this.#upstreamRequest = this.#session.backend.transport.send('GET', headers, undefined, this);
   }
 
-  /** The client showed other credentials than those that the stream was opened with. */
+  /** Uses other credentials from now on, and reopens the stream if the ones before were refused. */
   renew(forwarded: ForwardedHeaders): void {
     this.#forwarded = forwarded;
     if (this.#givenUp !== 'refused') return;
@@ -117,13 +112,13 @@ export class StandaloneGetStream implements ResponseSink {
     this.open();
   }
 
-  /** While the stream is open. */
+  /** The present period in which the stream is open. */
   get watch(): Watch | undefined {
     return this.#watch;
   }
 
-  /** Nothing will come any more. */
-  get unreadable(): boolean {
+  /** The stream is given up, so no message will arrive. */
+  get unavailable(): boolean {
     return this.#givenUp !== undefined;
   }
 
@@ -131,29 +126,30 @@ export class StandaloneGetStream implements ResponseSink {
     this.#closed = true;
     this.#endWatch();
     clearTimeout(this.#timer);
-    this.#opened();
+    this.#settle();
     this.#upstreamRequest?.abort();
   }
 
   onHead(status: number, headers: ResponseHeaders): void {
     const isStream = isEventStream(headers['content-type']);
-    // Some servers have a page for whoever comes with a GET.
+    // Some servers answer a GET with a web page.
     this.#status = status === 200 && !isStream ? NO_STREAM : status;
-    if (performance.now() - this.#askedAt < FIRST_ANSWER_MS) this.#session.backend.noteNoGetStreamDelay();
+    const { backend } = this.#session;
+    if (performance.now() - this.#sentAt < backend.times.getStreamHeadMs) backend.noteNoGetStreamDelay();
     if (this.#status === 200) this.#begin();
   }
 
   #begin(): void {
-    const { backend, watchers } = this.#session;
+    const { backend, observers } = this.#session;
     backend.noteGetStream();
     this.#wasOpen = true;
     this.#backoff.noteUp();
     this.#watch = { live: true };
     const missed = this.#missed;
     this.#missed = false;
-    // With an event id to go on from, the backend itself sends what was missed.
-    if (missed && this.#lastEventId === undefined) for (const watcher of watchers) watcher.onGap();
-    this.#opened();
+    // With an event id the backend itself sends what was missed.
+    if (missed && this.#lastEventId === undefined) for (const observer of observers) observer.onGap();
+    this.#settle();
   }
 
   onMessage(raw: Buffer, eventId: string | undefined): void {
@@ -163,7 +159,7 @@ export class StandaloneGetStream implements ResponseSink {
         if (frame.type === 'notification')
           this.#upstreamRequest?.waitFor(this.#listener.onNotification(frame));
         else if (frame.type === 'request') this.#listener.onRequest(frame);
-        else this.#onStray(frame);
+        else this.#onReply(frame);
       }
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
@@ -182,23 +178,23 @@ export class StandaloneGetStream implements ResponseSink {
     this.#endWatch();
     const status = this.#status;
     if (status === 401 || status === 403) this.#giveUp('refused');
-    else if (status < 400 || status >= 500 || status === 409 || status === 429) this.#later();
+    else if (status < 400 || status >= 500 || status === 409 || status === 429) this.#reopenLater();
     else if (this.#lastEventId !== undefined) {
-      // It may be the event that is not known any more.
+      // The backend may not know the event any more.
       this.#lastEventId = undefined;
       this.open();
-    } else if (this.#wasOpen) this.#session.drop();
+    } else if (this.#wasOpen) this.#session.markLost();
     else if (status === NO_STREAM) this.#giveUp('none');
-    else void this.#ask();
+    else void this.#check();
   }
 
   onError(_error: TransportError): void {
     this.#endWatch();
-    this.#later();
+    this.#reopenLater();
   }
 
-  /** 404 and 400 are what servers say who know no GET at all, or who do not know the session any more. */
-  async #ask(): Promise<void> {
+  /** Finds out what 400 or 404 means: that the server has no GET, or that it does not know the session. */
+  async #check(): Promise<void> {
     await this.#session.check(this.#forwarded);
     if (!this.#session.lost) this.#giveUp('none');
   }
@@ -207,8 +203,8 @@ export class StandaloneGetStream implements ResponseSink {
     if (this.#closed) return;
     this.#givenUp = reason;
     if (reason === 'none') this.#session.backend.noteNoGetStream();
-    for (const watcher of this.#session.watchers) watcher.onUnreadable();
-    this.#opened();
+    for (const observer of this.#session.observers) observer.onUnavailable();
+    this.#settle();
   }
 
   #endWatch(): void {
@@ -220,8 +216,8 @@ export class StandaloneGetStream implements ResponseSink {
     this.#missed = true;
   }
 
-  #later(): void {
-    this.#opened();
+  #reopenLater(): void {
+    this.#settle();
     if (this.#closed || this.#session.lost) return;
     const pauseMs = this.#backoff.next();
     this.#timer = setTimeout(() => this.open(), this.#retryMs ?? pauseMs).unref();

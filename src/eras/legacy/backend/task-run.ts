@@ -7,70 +7,65 @@ import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { backendError, type Outcome, ownError, type ResultOutcome } from '../../../exchange/outcome.js';
 import { type BackendTask, isFinal, type TaskState } from '../../../exchange/tasks.js';
 import {
-  getMember,
   type NotificationFrame,
   type RequestFrame,
   type ResultFrame,
   Rope,
-  requestRope,
-  stringOf,
+  stringMember,
 } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import type { RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
 import { decodeResult } from '../wire/results.js';
 import { dropRelatedTask, neutralTask } from '../wire/tasks.js';
-import { whyNoAnswer } from './replies.js';
-import { type Answering, answerServer } from './server-requests.js';
-import type { BackendSession, SessionCall } from './session.js';
+import { missingResponse } from './replies.js';
+import { respondTo, type ServerRequestHandler } from './server-requests.js';
+import type { BackendSession } from './session.js';
+import { TaskResult } from './task-result.js';
 
 const STATUS = 'notifications/tasks/status';
-/** How long a server may take to say how a task is. */
-const LOOK_MS = 30_000;
-/** How long a look waits for the result of a task that is over. */
-const RESULT_MS = 2_000;
-/** How long the end of a task that nobody wants any more may take. */
-const END_MS = 2_000;
 
-/** What a run of a task needs of the call that began it. */
+/** What the run of a task needs of the call that created it. */
 export interface TaskRunOptions {
   readonly session: BackendSession;
-  /** The answer to the call. */
+  /** As in the result of the call. */
   readonly state: TaskState;
   readonly caller: Caller;
-  /** Where questions and notifications go. */
+  /** Receives the server's requests and notifications. */
   readonly channel: Channel;
-  /** A notification as the client is to have it; undefined where it is not for it. */
-  readonly tell: (frame: NotificationFrame) => ServerMessage | undefined;
-  /** Answers `roots/list` where the client is not to be asked. */
+  /** Turns a notification into the client's form; undefined if it is not for the client. */
+  readonly messageFor: (frame: NotificationFrame) => ServerMessage | undefined;
+  /** Answers `roots/list`. @param ask asks the client */
   readonly answerRoots: (ask: () => Promise<ClientAnswer>) => Promise<ClientAnswer>;
+  /** Called for each change that is notified. */
   readonly onChange: (frame: NotificationFrame) => void;
-  /** Nothing more is wanted of the session. */
+  /** Called when the session is not needed any longer. */
   readonly onOver: () => void;
 }
 
 /**
- * A tool call that a legacy server carries out as a task (2025-11-25, basic/utilities/tasks), looked after on the session
- * that it was made on: servers know their tasks by session, and put questions on the stream of `tasks/result`.
+ * A task of a legacy server (2025-11-25, basic/utilities/tasks), followed on the session of the call that created it, since
+ * servers keep their tasks per session.
  */
-export class TaskRun implements BackendTask, RpcListener, Answering {
+export class TaskRun implements BackendTask, RpcListener, ServerRequestHandler {
   readonly #options: TaskRunOptions;
   readonly #session: BackendSession;
-  readonly #ignoreFailure: (error: unknown) => undefined;
   #caller: Caller;
   #state: TaskState;
   #outcome: Outcome | undefined;
   #over = false;
   #looking: Promise<void> | undefined;
-  /** The `tasks/result` that is open. */
-  #result: SessionCall | undefined;
-  #fetching: Promise<void> | undefined;
+  readonly #result: TaskResult;
   #ending: Promise<void> | undefined;
   #onNews: (() => void) | undefined;
 
   constructor(options: TaskRunOptions) {
     this.#options = options;
     this.#session = options.session;
-    this.#ignoreFailure = faultsTo(options.session.backend.onFault);
+    this.#result = new TaskResult(
+      () => this.#session.request('tasks/result', () => this.#params(), this.forwarded, this),
+      (reply) => this.#onResultReply(reply),
+      faultsTo(options.session.backend.onFault),
+    );
     this.#caller = options.caller;
     this.#state = options.state;
   }
@@ -79,11 +74,16 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     return this.#state;
   }
 
+  /** Pause between two polls, if the server sets none. */
+  get defaultPollMs(): number {
+    return this.#session.backend.times.taskPollMs;
+  }
+
   get outcome(): Outcome | undefined {
     return this.#outcome;
   }
 
-  /** Calls `listener` once the server has something new to tell. */
+  /** Sets the function that is called when the state of the task may have changed. */
   onNews(listener: (() => void) | undefined): void {
     this.#onNews = listener;
   }
@@ -100,11 +100,11 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
   async cancel(caller: Caller): Promise<void> {
     this.#caller = caller;
     if (this.#over) return;
-    const reply = await this.#ask('tasks/cancel');
-    if (reply.kind !== 'response') throw whyNoAnswer(this.#session, reply);
-    // A task in its final state is not cancelled any more, which the client is to find out by looking.
+    const reply = await this.#request('tasks/cancel');
+    if (reply.kind !== 'response') throw missingResponse(this.#session, reply);
+    // The task is in a final state, which the client sees in the next `tasks/get`.
     if (reply.frame.type === 'error') return;
-    this.#see(reply.frame);
+    this.#update(reply.frame);
     if (this.#state.status === 'cancelled') this.#finish(undefined);
   }
 
@@ -116,9 +116,9 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
   async #end(): Promise<void> {
     if (this.#over) return;
     if (!this.#session.lost && !isFinal(this.#state.status)) {
-      const body = requestRope(this.#session.takeId(), 'tasks/cancel', this.#params());
-      const limits = { repeatable: true, limitMs: END_MS };
-      await this.#session.post(body, this.forwarded, limits).catch(this.#session.backend.onFault);
+      const { times, onFault } = this.#session.backend;
+      const limits = { repeatable: true, limitMs: times.endTaskMs };
+      await this.#session.postRequest('tasks/cancel', this.#params(), this.forwarded, limits).catch(onFault);
     }
     this.#finish(undefined);
   }
@@ -126,20 +126,18 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
   onNotification(frame: NotificationFrame): Backpressure | undefined {
     const { method, params, bytes } = frame;
     if (method === STATUS) {
-      const told = params === undefined ? undefined : stringOf(bytes, getMember(bytes, params, 'taskId'));
-      if (told === this.#state.taskId) this.#onNews?.();
+      if (stringMember(bytes, params, 'taskId') === this.#state.taskId) this.#onNews?.();
       return undefined;
     }
     if (isChange(method)) this.#options.onChange(frame);
-    const { channel, tell } = this.#options;
-    const message = tell(frame);
+    const { channel, messageFor } = this.#options;
+    const message = messageFor(frame);
     if (message === undefined || channel.notify(message)) return undefined;
     return (resume) => channel.onDrain(resume);
   }
 
-  /** A question of the server, for whoever follows the task. */
   onRequest(frame: RequestFrame): void {
-    void answerServer(this.#session, frame, this);
+    void respondTo(this.#session, frame, this);
   }
 
   get forwarded(): ForwardedHeaders {
@@ -150,69 +148,37 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     return this.#over;
   }
 
-  answerTo(question: ServerRequest): Promise<ClientAnswer> {
+  answerTo(request: ServerRequest): Promise<ClientAnswer> {
     const { channel, answerRoots } = this.#options;
-    const ask = (): Promise<ClientAnswer> => channel.ask(question);
-    return question.method === 'roots/list' ? answerRoots(ask) : ask();
+    const ask = (): Promise<ClientAnswer> => channel.ask(request);
+    return request.method === 'roots/list' ? answerRoots(ask) : ask();
   }
 
   async #look(): Promise<void> {
-    const reply = await this.#ask('tasks/get');
+    const reply = await this.#request('tasks/get');
     if (this.#over) return;
-    if (reply.kind !== 'response') throw whyNoAnswer(this.#session, reply);
+    if (reply.kind !== 'response') throw missingResponse(this.#session, reply);
     if (reply.frame.type === 'error')
       throw new ExchangeError(backendError(reply.frame, reply.status, 'neutral'));
-    this.#see(reply.frame);
+    this.#update(reply.frame);
     const { status } = this.#state;
     if (status === 'cancelled') this.#finish(undefined);
-    else if (status === 'input_required') this.#fetchAside();
-    else if (isFinal(status)) await this.#fetchInTime();
+    else if (status === 'input_required') this.#result.open();
+    else if (isFinal(status))
+      await this.#result.fetchWithin(this.#session.backend.times.taskResultMs, () => this.#over);
   }
 
-  /** Whoever looks is not held up by a server that does not come out with the result: it is there for the next look. */
-  async #fetchInTime(): Promise<void> {
-    // One that was open already may have been refused while the task still ran.
-    const fetched = this.#fetch().then(() => (this.#over ? undefined : this.#fetch()));
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(() => {
-        fetched.catch(this.#ignoreFailure);
-        resolve();
-      }, RESULT_MS).unref();
-    });
-    await Promise.race([fetched, late]).finally(() => clearTimeout(timer));
-  }
-
-  /** Carries what the task asks for. A failure shows when the client looks again. */
-  #fetchAside(): void {
-    this.#fetch().catch(this.#ignoreFailure);
-  }
-
-  #see({ bytes, result }: ResultFrame): void {
+  #update({ bytes, result }: ResultFrame): void {
     const state = neutralTask(bytes, result, new Date());
     if (state?.taskId !== this.#state.taskId)
       throw badGateway(`${this.#session.backend.name} told of no task`);
     this.#state = state;
   }
 
-  /**
-   * Holds `tasks/result` open: it is answered at the end, and carries the questions until then. Some servers do not
-   * wait, and refuse before the end.
-   */
-  #fetch(): Promise<void> {
-    this.#fetching ??= this.#fetchResult().finally(() => {
-      this.#fetching = undefined;
-    });
-    return this.#fetching;
-  }
-
-  async #fetchResult(): Promise<void> {
-    this.#result = this.#session.request('tasks/result', () => this.#params(), this.forwarded, this);
-    const reply = await this.#result.done;
-    this.#result = undefined;
+  #onResultReply(reply: RpcReply): void {
     if (this.#over || this.#isLost(reply)) return;
     if (reply.kind !== 'response') {
-      if (isFinal(this.#state.status)) throw whyNoAnswer(this.#session, reply);
+      if (isFinal(this.#state.status)) throw missingResponse(this.#session, reply);
     } else if (reply.frame.type === 'result') this.#finish(this.#resultOf(reply.frame));
     else if (isFinal(this.#state.status)) this.#finish(backendError(reply.frame, reply.status, 'neutral'));
   }
@@ -225,20 +191,19 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     return { type: 'result', bytes, node: result, edits, form: 'neutral', serverInfo, frameId: undefined };
   }
 
-  /** A request about the task that is answered at once. */
-  async #ask(method: 'tasks/get' | 'tasks/cancel'): Promise<RpcReply> {
-    const { rpc, done } = this.#session.request(method, () => this.#params(), this.forwarded, this);
-    const timer = setTimeout(() => rpc.abort(`no answer to ${method} within ${LOOK_MS} ms`), LOOK_MS).unref();
-    const reply = await done.finally(() => clearTimeout(timer));
+  /** Sends a request about the task that the server answers at once. */
+  async #request(method: 'tasks/get' | 'tasks/cancel'): Promise<RpcReply> {
+    const options = { listener: this, limitMs: this.#session.backend.times.taskRequestMs };
+    const reply = await this.#session.timedRequest(method, this.#params(), this.forwarded, options);
     this.#isLost(reply);
     return reply;
   }
 
-  /** A task goes with its session. */
+  /** Whether the session is lost, which ends the task as well. */
   #isLost(reply: RpcReply): boolean {
     const { backend, id } = this.#session;
-    if (!backend.losses.saysLost(reply, id)) return false;
-    this.#session.drop();
+    if (!backend.lostSessions.isLost(reply, id)) return false;
+    this.#session.markLost();
     const message = `${backend.name} has lost the session, and with it the task`;
     this.#finish(ownError({ code: CODE.internal, message }));
     return true;
@@ -252,7 +217,7 @@ export class TaskRun implements BackendTask, RpcListener, Answering {
     if (this.#over) return;
     this.#over = true;
     this.#outcome = outcome;
-    this.#result?.rpc.abort('the task is over');
+    this.#result.abort('the task is over');
     this.#options.onOver();
     this.#onNews?.();
   }

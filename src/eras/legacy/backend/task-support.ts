@@ -1,18 +1,17 @@
 import { badGateway } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
-import { elementsOf, getMember, Rope, stringOf } from '../../../jsonrpc/index.js';
-import { SILENT } from '../../../upstream/rpc-call.js';
+import { elementsOf, getMember, Rope, stringMember } from '../../../jsonrpc/index.js';
 import type { BackendSession } from './session.js';
 
-/** Whether a tool runs as a task, where it may; all others never do (2025-11-25, "Tool-Level Negotiation"). */
+/** Whether a tool must or may run as a task; others never do (2025-11-25, "Tool-Level Negotiation"). */
 export type TaskSupport = 'required' | 'optional';
 
-/** A list that does not end is cut here. */
+/** Limit of the pages that are read: a list may never end. */
 const MAX_PAGES = 100;
 
 /**
- * Asks a server which of its tools run as tasks.
- * @throws ExchangeError when it cannot be asked
+ * Reads from a server's list which of its tools run as tasks.
+ * @throws ExchangeError if the server does not answer with a list
  */
 export async function readTaskSupport(
   session: BackendSession,
@@ -35,23 +34,19 @@ async function readPage(
   cursor: string | undefined,
   found: Map<string, TaskSupport>,
 ): Promise<string | undefined> {
-  const { handshakeMs, name } = session.backend;
   const params = cursor === undefined ? undefined : new Rope().push(JSON.stringify({ cursor }));
-  const { rpc, done } = session.request('tools/list', () => params, forwarded, SILENT);
-  const expire = (): void => rpc.abort(`no answer to tools/list within ${handshakeMs} ms`);
-  const timer = setTimeout(expire, handshakeMs).unref();
-  const reply = await done.finally(() => clearTimeout(timer));
+  const reply = await session.timedRequest('tools/list', params, forwarded);
   if (reply.kind !== 'response' || reply.frame.type === 'error')
-    throw badGateway(`${name} did not list its tools`);
+    throw badGateway(`${session.backend.name} did not list its tools`);
   const { bytes, result } = reply.frame;
   const list = getMember(bytes, result, 'tools');
   for (const tool of list?.kind === 'array' ? elementsOf(bytes, list) : []) {
     const execution = tool.kind === 'object' ? getMember(bytes, tool, 'execution') : undefined;
     if (execution?.kind !== 'object') continue;
-    const support = stringOf(bytes, getMember(bytes, execution, 'taskSupport'));
-    const toolName = stringOf(bytes, getMember(bytes, tool, 'name'));
+    const support = stringMember(bytes, execution, 'taskSupport');
+    const toolName = stringMember(bytes, tool, 'name');
     if (toolName !== undefined && (support === 'required' || support === 'optional'))
       found.set(toolName, support);
   }
-  return stringOf(bytes, getMember(bytes, result, 'nextCursor'));
+  return stringMember(bytes, result, 'nextCursor');
 }

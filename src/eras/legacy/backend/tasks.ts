@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { CODE, ExchangeError } from '../../../exchange/errors.js';
+import { CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
 import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
@@ -19,21 +19,17 @@ import type { LegacyCall } from './legacy-call.js';
 import type { Roots } from './roots.js';
 import type { BackendSession } from './session.js';
 import type { Lease } from './session-lease.js';
+import { followTask } from './task-follower.js';
 import { TaskRun } from './task-run.js';
 import { readTaskSupport, type TaskSupport } from './task-support.js';
 
-/** How a tool is called that may run as a task, but need not: by a client that would take a handle. */
+/** How tools that may run as tasks are called for clients that accept task handles. */
 export type OptionalTasks = 'call' | 'task';
 
-const KEPT_MS = 60_000;
-const MAX_INDEXES = 500;
-const USUAL_POLL_MS = 1_000;
-const SHORTEST_POLL_MS = 50;
-const LONGEST_POLL_MS = 10_000;
-/** Looks in a row that may fail before the task is given up. */
-const MAX_FAILURES = 3;
+/** Limit of the lists of tools, of which there is one per principal and capabilities. */
+const MAX_LISTS = 500;
 
-/** What makes a call one that is to become a task; the server settles on the time that it is kept. */
+/** Edits that make a call run as a task; the server chooses how long it keeps the task. */
 const AS_TASK: Edits = new Map([
   ['task', '{}'],
   ['inputResponses', undefined],
@@ -41,51 +37,52 @@ const AS_TASK: Edits = new Map([
 ]);
 
 interface KnownSupport {
-  readonly at: number;
+  readonly readAt: number;
   readonly tools: Promise<ReadonlyMap<string, TaskSupport>>;
 }
 
-/** A call that is to become a task, and the lease of the session that it is made on. */
+/** A call that is to run as a task, and the lease of its session. */
 export interface TaskCall {
   readonly lease: Lease;
   readonly call: LegacyCall;
   readonly onChange: (frame: NotificationFrame) => void;
 }
 
-/** How a call went that was to become a task: with an outcome, or with an answer as any other call. */
-export type CarriedOut =
-  | { readonly outcome: Outcome; readonly kept: boolean }
-  | { readonly outcome: undefined; readonly kept: false; readonly reply: RpcReply };
+/** How a call ended that was to run as a task. Without an outcome the server answered as to any other call. */
+export type TaskCallEnd =
+  /** `kept` if the task goes on, with the lease. */
+  { readonly outcome: Outcome; readonly kept: boolean } | { readonly reply: RpcReply };
 
-/** Tool calls that a legacy server runs as tasks, for clients of the other era. */
+/** Tool calls of modern clients that a legacy server runs as tasks. */
 export class LegacyTasks {
   readonly #roots: Roots;
   readonly #optional: OptionalTasks;
-  readonly #support = new LRUCache<string, KnownSupport>({ max: MAX_INDEXES });
+  readonly #support = new LRUCache<string, KnownSupport>({ max: MAX_LISTS });
 
   constructor(roots: Roots, optional: OptionalTasks) {
     this.#roots = roots;
     this.#optional = optional;
   }
 
-  /** Whether a server runs tool calls as tasks at all. */
-  runs({ info }: BackendSession): boolean {
+  /** Whether a server runs tool calls as tasks. */
+  supports({ info }: BackendSession): boolean {
     return info.toolTasks;
   }
 
-  /** The lists of tools have changed. */
-  forget(): void {
+  /** Forgets the lists of tools, which have changed. */
+  forgetTools(): void {
     this.#support.clear();
   }
 
-  /** Whether an exchange on this session has to be carried out as a task, or had better be. */
-  async wants({ request, caller, taskKeeper }: Exchange, session: BackendSession): Promise<boolean> {
-    if (request.method !== 'tools/call' || request.name === undefined || !this.runs(session)) return false;
+  /** Whether a call on this session must run as a task, or may and should. */
+  async shouldRun({ request, caller, taskKeeper }: Exchange, session: BackendSession): Promise<boolean> {
+    if (request.method !== 'tools/call' || request.name === undefined || !this.supports(session))
+      return false;
     const key = `${caller.principal} ${caller.neutralCapabilities.key}`;
     let known = this.#support.get(key);
-    if (known === undefined || performance.now() - known.at > KEPT_MS) {
+    if (known === undefined || performance.now() - known.readAt > session.backend.times.taskSupportMs) {
       const tools = readTaskSupport(session, caller.forwarded);
-      known = { at: performance.now(), tools };
+      known = { readAt: performance.now(), tools };
       this.#support.set(key, known);
       tools.catch(() => this.#support.delete(key));
     }
@@ -97,29 +94,29 @@ export class LegacyTasks {
   }
 
   /**
-   * Carries out a call as a task. A client that takes handles gets one; the session is kept for it, and the lease released
-   * once the task is over. For others the task is followed to its end.
-   * @throws ExchangeError when the exchange is cancelled first, and the task with it, or when there are too many
+   * Runs a call as a task. A client that accepts handles gets one, and the lease is released when the task is over; for
+   * others the task is followed to its end.
+   * @throws ExchangeError if there are too many tasks, or the exchange is cancelled, and the task with it
    */
-  async carryOut(exchange: Exchange, taskCall: TaskCall): Promise<CarriedOut> {
+  async run(exchange: Exchange, taskCall: TaskCall): Promise<TaskCallEnd> {
     const place = exchange.taskKeeper?.admit();
     let run: TaskRun | undefined;
-    let held: Disposable | undefined;
+    let reserved: Disposable | undefined;
     try {
       const reply = await taskCall.call.run(AS_TASK);
       const state =
         reply.kind === 'response' && reply.frame.type === 'result'
           ? createdTask(reply.frame.bytes, reply.frame.result, new Date())
           : undefined;
-      if (state === undefined) return { outcome: undefined, kept: false, reply };
+      if (state === undefined) return { reply };
       const { lease } = taskCall;
       run = this.#begin(exchange, state, taskCall, place, () => {
-        held?.[Symbol.dispose]();
+        reserved?.[Symbol.dispose]();
         if (place !== undefined) lease.release();
       });
-      held = lease.use === 'shared' ? undefined : lease.session.hold(run);
+      reserved = lease.use === 'shared' ? undefined : lease.session.reserveFor(run);
       if (place === undefined) {
-        const result = follow(exchange, run);
+        const result = followTask(exchange, run);
         const leave = (): void => void run?.end();
         return { outcome: await abortable(exchange.signal, result, { leave }), kept: false };
       }
@@ -128,7 +125,7 @@ export class LegacyTasks {
       return { outcome: handleOf(state, place.keep(run), info.serverInfo), kept: true };
     } finally {
       if (run === undefined) place?.giveBack();
-      if (place === undefined) held?.[Symbol.dispose]();
+      if (place === undefined) reserved?.[Symbol.dispose]();
     }
   }
 
@@ -146,7 +143,7 @@ export class LegacyTasks {
       state,
       caller: exchange.caller,
       channel: place ?? exchange,
-      tell: (frame) =>
+      messageFor: (frame) =>
         place === undefined
           ? serverMessageFor(exchange, frame, String(call.id))
           : { method: frame.method, params: frame.params, bytes: frame.bytes },
@@ -156,56 +153,19 @@ export class LegacyTasks {
     });
   }
 
-  /** Requests about tasks of a client whose own they are not: the gateway knows those that are. */
+  /** The error for a request about a task that the gateway does not keep. */
   unknown(exchange: Exchange, session: BackendSession): Outcome {
     const { method } = exchange.request;
-    if (!this.runs(session))
+    if (!this.supports(session))
       return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
     return exchange.taskKeeper === undefined ? tasksUndeclared() : taskNotFound();
   }
 }
 
-/** The handle that a client gets in place of the result. */
+/** The result of a call that goes on as a task. */
 function handleOf({ text }: TaskState, handle: KeptHandle, serverInfo: string | undefined): Outcome {
   const outcome = ownResult(text, scanJson(text, 1), serverInfo);
   outcome.edits.set('taskId', JSON.stringify(handle.taskId));
   outcome.edits.set('ttlMs', String(handle.ttlMs));
   return { ...outcome, isTask: true };
-}
-
-async function follow(exchange: Exchange, run: TaskRun): Promise<Outcome> {
-  let failures = 0;
-  while (exchange.cancelled === undefined) {
-    try {
-      await run.look(exchange.caller);
-      failures = 0;
-    } catch (error) {
-      const passing = error instanceof ExchangeError && (error.outcome.status ?? 200) >= 500;
-      if (!passing || ++failures >= MAX_FAILURES) {
-        void run.end();
-        throw error;
-      }
-    }
-    if (run.outcome !== undefined) return run.outcome;
-    if (run.state.status === 'cancelled') break;
-    await nextLook(run, exchange.signal);
-    if (run.outcome !== undefined) return run.outcome;
-  }
-  return ownError({ code: CODE.internal, message: 'The task was cancelled' });
-}
-
-/** Resolves when it is time to look again, or the call is cancelled. */
-function nextLook(run: TaskRun, signal: AbortSignal): Promise<void> {
-  const asked = run.state.pollIntervalMs ?? USUAL_POLL_MS;
-  return new Promise((resolve) => {
-    const over = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', over);
-      run.onNews(undefined);
-      resolve();
-    };
-    const timer = setTimeout(over, Math.min(Math.max(asked, SHORTEST_POLL_MS), LONGEST_POLL_MS));
-    run.onNews(over);
-    signal.addEventListener('abort', over);
-  });
 }

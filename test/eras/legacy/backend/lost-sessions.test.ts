@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { LossTable } from '../../../../src/eras/legacy/backend/lost-session.js';
+import { LostSessionRules } from '../../../../src/eras/legacy/backend/lost-sessions.js';
 import { type ErrorFrame, parseLenientFrame, type ResultFrame } from '../../../../src/jsonrpc/index.js';
 import { TransportError } from '../../../../src/upstream/errors.js';
 import type { RpcReply } from '../../../../src/upstream/rpc-call.js';
@@ -70,11 +70,11 @@ const TABLE: readonly (readonly [string, RpcReply, lost: boolean, wanted: boolea
 
 describe.each(TABLE)('%s', (_name, reply, lost, wanted) => {
   test(`says ${lost ? '' : 'not '}that the session is gone`, () => {
-    expect(new LossTable().saysLost(reply, ID)).toBe(lost);
+    expect(new LostSessionRules().isLost(reply, ID)).toBe(lost);
   });
 
   test(`to a request without a session says ${wanted ? '' : 'not '}that one is wanted`, () => {
-    expect(new LossTable().saysLost(reply, undefined)).toBe(wanted);
+    expect(new LostSessionRules().isLost(reply, undefined)).toBe(wanted);
   });
 });
 
@@ -89,17 +89,17 @@ test('a result says nothing of the kind, whatever is in it', () => {
       headers: {},
       frame: parseLenientFrame(bytes) as ResultFrame,
     };
-    expect(new LossTable([{ status }]).saysLost(reply, ID)).toBe(false);
+    expect(new LostSessionRules([{ status }]).isLost(reply, ID)).toBe(false);
   }
 });
 
 test('a connection that broke says nothing of the kind', () => {
   const reply: RpcReply = { kind: 'failed', error: new TransportError('broken', 'session not found') };
-  expect(new LossTable().saysLost(reply, ID)).toBe(false);
+  expect(new LostSessionRules().isLost(reply, ID)).toBe(false);
 });
 
 describe('answers that are configured', () => {
-  const table = new LossTable([
+  const table = new LostSessionRules([
     { status: 401, message: 'Session Over' },
     { status: 418 },
     { status: 200, message: 'log in (again)' },
@@ -116,7 +116,7 @@ describe('answers that are configured', () => {
     ['an error at 200 with another text', answer(200, -32602, 'please log in again'), false],
     ['what is known anyway', text(404), true],
   ])('%s', (_name, reply, lost) => {
-    expect(table.saysLost(reply, ID)).toBe(lost);
+    expect(table.isLost(reply, ID)).toBe(lost);
   });
 });
 
@@ -129,8 +129,8 @@ test('long messages are judged in no time', () => {
   const before = performance.now();
   for (const message of nasty) {
     for (const status of [200, 400, 404, 500, 503]) {
-      new LossTable().saysLost(answer(status, -32000, message), ID);
-      new LossTable().saysLost(text(status, message), ID);
+      new LostSessionRules().isLost(answer(status, -32000, message), ID);
+      new LostSessionRules().isLost(text(status, message), ID);
     }
   }
   expect(performance.now() - before).toBeLessThan(1_000);

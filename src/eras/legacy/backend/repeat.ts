@@ -1,0 +1,30 @@
+import { badGateway } from '../../../exchange/errors.js';
+import type { RpcReply } from '../../../upstream/rpc-call.js';
+import { messageIn } from './replies.js';
+import type { BackendSession } from './session.js';
+
+/**
+ * Whether a request is sent again on a new session: once, and only if it was refused before it was carried out.
+ * @param attempt 0 for the first
+ * @throws ExchangeError if the backend does not know the new session either
+ */
+export function mustRepeat(reply: RpcReply, session: BackendSession, attempt: number): boolean {
+  const { lostSessions, name } = session.backend;
+  if (!lostSessions.isLost(reply, session.id)) return false;
+  if (attempt === 0) {
+    session.markLost();
+    return true;
+  }
+  // With status 200 the tool reported about a session of its own; other refusals may be about anything.
+  if (reply.kind === 'failed' || reply.status < 400 || !isAboutSession(reply)) return false;
+  session.markLost();
+  const message = messageIn(reply).trim().slice(0, 200);
+  throw badGateway(
+    `${name} does not know the session that it has just opened; it answered HTTP ${reply.status}${message === '' ? '' : `: ${message}`}`,
+  );
+}
+
+/** Whether a refusal is about the session, by its status or its message. */
+function isAboutSession(reply: Exclude<RpcReply, { readonly kind: 'failed' }>): boolean {
+  return reply.status === 404 || /session|not initialized/i.test(messageIn(reply));
+}
