@@ -1,27 +1,24 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
- * Tests with real peers, processes, large bodies or crowds, and tests of what many seconds do. All others are `fast`: the gateway
- * and both of its sides run in the process of the tests, and nothing needs to be built.
+ * Tests with child processes, large bodies, crowds or many real servers. In all others, the `fast` ones, the gateway and both of its
+ * sides run in the process of the tests, and nothing needs to be built.
  */
 const LONG = [
-  'test/*/python.test.ts',
+  'test/*/{everything,python}.test.ts',
   'test/{demo,docker,interop,stdio}/**/*.test.ts',
   'test/eras/one-era-alone.test.ts',
   'test/cases/era/redeployed-backend.test.ts',
   'test/cases/fidelity/large-bodies.test.ts',
   'test/cases/frames/orders.test.ts',
-  'test/cases/operations/{hung-backend,log-output,shutdown}.test.ts',
+  'test/cases/operations/{log-output,shutdown}.test.ts',
   'test/cases/sessions/orphans.test.ts',
-  'test/cases/streams/{keep-alive,slow-readers}.test.ts',
+  'test/cases/streams/slow-readers.test.ts',
   'test/http-sse/{backends,endpoints,peers}.test.ts',
-  'test/questions/crowd-*.test.ts',
-  'test/questions/legs.test.ts',
-  'test/questions/limits-{memory,parked,silent-clients}.test.ts',
-  'test/questions/replaced-sessions.test.ts',
-  'test/resumption/{clients,floods,polling,polling-clients}.test.ts',
-  'test/subscriptions/{contract,legacy-clients,restart,upstream}.test.ts',
-  'test/tasks/{limits,official-client}.test.ts',
+  'test/questions/{crowd-*,legs,limits-memory,replaced-sessions}.test.ts',
+  'test/subscriptions/{contract,restart}.test.ts',
+  'test/tasks/official-client.test.ts',
 ];
 
 const TESTS = ['test/**/*.test.ts'];
@@ -36,13 +33,13 @@ export default defineConfig({
     ],
     // A process of its own for each file costs more than most files do. Nothing may be left behind by a test.
     isolate: false,
-    // By default one worker fewer than there are cores: one on a machine of two.
-    maxWorkers: 2,
+    // By default there is one worker fewer than there are cores: one on a machine of two.
+    maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
     // Real servers are started and stopped, on machines that may be busy.
     testTimeout: 20_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
-    coverage: { include: ['src/**/*.ts'], reporter: ['text', 'json-summary'] },
+    coverage: { include: ['src/**/*.ts'], reporter: ['text', 'json-summary'], reportOnFailure: true },
     // A forgotten `.only` must not pass for a whole run.
     allowOnly: false,
     reporters: ['default', './test/support/left-out.ts'],
