@@ -49,6 +49,14 @@ export const EXCHANGE_ERRORS = declareErrors({
       'Too many at once: limit of {limit} requests in flight on route {route} reached; try again later',
     hint: 'Look for what keeps requests open, or raise limits.exchanges.',
   },
+  ERAGATE_REQUEST_SHARE: {
+    code: CODE.internal,
+    status: 503,
+    retryAfterSeconds: 1,
+    message:
+      'Too many at once: limit of {limit} requests of one caller in flight on route {route} reached; try again later',
+    hint: 'One caller may use half of limits.exchanges, and those without a credential three quarters.',
+  },
   ERAGATE_SUBSCRIPTION_LIMIT: {
     code: CODE.internal,
     status: 503,

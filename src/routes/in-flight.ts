@@ -1,6 +1,7 @@
 import { EXCHANGE_ERRORS } from '../exchange/errors.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { type GatewayErrorOutcome, gatewayError } from '../exchange/outcome.js';
+import { PrincipalCounts, shareOf } from '../exchange/utils/share.js';
 import type { Ticker, Ticking } from '../exchange/utils/ticker.js';
 import { NOWHERE, UnorderedSet } from '../exchange/utils/unordered-set.js';
 import { Subscriptions } from './subscriptions.js';
@@ -28,6 +29,7 @@ export class InFlight implements Ticking {
   readonly #ticker: Ticker;
   readonly #exchanges = new UnorderedSet<Exchange>();
   readonly #subscriptions: Subscriptions;
+  readonly #counts = new PrincipalCounts();
   #onIdle: (() => void) | undefined;
   #draining = false;
 
@@ -43,12 +45,17 @@ export class InFlight implements Ticking {
   admit(exchange: Exchange): GatewayErrorOutcome | undefined {
     const route = this.#route;
     const { totalMs, maxExchanges, maxListeners } = this.#limits;
+    const { principal } = exchange.caller;
+    const share = shareOf(maxExchanges, principal);
     if (this.#exchanges.size >= maxExchanges)
       return gatewayError(EXCHANGE_ERRORS.ERAGATE_REQUEST_LIMIT, { route, limit: maxExchanges });
+    if (this.#counts.of(principal) >= share)
+      return gatewayError(EXCHANGE_ERRORS.ERAGATE_REQUEST_SHARE, { route, limit: share });
     const lasts = LASTING.has(exchange.request.method);
     if (lasts && !this.#subscriptions.admit(exchange))
       return gatewayError(EXCHANGE_ERRORS.ERAGATE_SUBSCRIPTION_LIMIT, { route, limit: maxListeners });
     this.#exchanges.add(exchange);
+    this.#counts.add(principal);
     if (!lasts) exchange.limit(totalMs);
     this.#ticker.add(this);
     return undefined;
@@ -57,6 +64,7 @@ export class InFlight implements Ticking {
   /** An admitted exchange is over. */
   release(exchange: Exchange): void {
     this.#exchanges.remove(exchange);
+    this.#counts.add(exchange.caller.principal, -1);
     if (LASTING.has(exchange.request.method)) this.#subscriptions.release(exchange);
     if (this.#exchanges.size === 0) this.#onIdle?.();
   }

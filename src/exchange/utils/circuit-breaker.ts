@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { ExchangeError } from '../errors.js';
 
 /** Slow failures in a row that open the circuit. */
@@ -42,5 +43,29 @@ export class CircuitBreaker {
       } else this.#failures = 0;
       throw error;
     }
+  }
+}
+
+/** Kinds of callers whose waits are remembered. */
+const REMEMBERED = 1_000;
+
+/** A circuit breaker for each kind of caller: that one waits in vain says nothing of the others. */
+export class CircuitBreakers {
+  readonly #limitMs: number;
+  readonly #breakers = new LRUCache<string, CircuitBreaker>({ max: REMEMBERED });
+
+  /** @param limitMs as for {@link CircuitBreaker} */
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+  }
+
+  /** @param key equal for callers to whom the backend behaves alike */
+  wait<T>(key: string, work: () => Promise<T>): Promise<T> {
+    let breaker = this.#breakers.get(key);
+    if (breaker === undefined) {
+      breaker = new CircuitBreaker(this.#limitMs);
+      this.#breakers.set(key, breaker);
+    }
+    return breaker.wait(work);
   }
 }

@@ -2,11 +2,13 @@ import type { Caller } from '../../../exchange/caller.js';
 import { type Change, changeOf, LIST_CHANGES } from '../../../exchange/changes/change.js';
 import type { ChangeFilter } from '../../../exchange/changes/change-filter.js';
 import type { Subscriber, Subscription } from '../../../exchange/changes/subscription.js';
+import { principalOf } from '../../../exchange/credentials.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { Outbound, ServerDescription } from '../../../exchange/outbound.js';
 import type { Outcome } from '../../../exchange/outcome.js';
 import { waitFor } from '../../../exchange/utils/abortable.js';
-import { CircuitBreaker } from '../../../exchange/utils/circuit-breaker.js';
+import { CircuitBreakers } from '../../../exchange/utils/circuit-breaker.js';
+import { keyText } from '../../../exchange/utils/hash.js';
 import type { BackendSideOptions } from '../../era.js';
 import { BoundCalls } from './bound-calls.js';
 import { type HandshakeParams, HandshakeRefused, openSession } from './handshake.js';
@@ -29,13 +31,13 @@ export class LegacyOutbound implements Outbound {
   readonly #pooled: PooledCalls;
   readonly #bound: BoundCalls;
   readonly #tasks: LegacyTasks;
-  readonly #breaker: CircuitBreaker;
+  readonly #breakers: CircuitBreakers;
 
   constructor(options: BackendSideOptions, times: Partial<TimeLimits> = {}) {
     const { sessions, questions, tasks, ownInfo, ttlMs } = options;
     this.#onChange = options.onChange;
     this.#backend = new LegacyBackend({ ...options, lost: sessions.lost, times });
-    this.#breaker = new CircuitBreaker(options.handshakeMs);
+    this.#breakers = new CircuitBreakers(options.handshakeMs);
     const roots = new Roots(questions.roots);
     this.#tasks = new LegacyTasks(roots, tasks.optional);
     const open = (params: HandshakeParams): Promise<BackendSession> => this.#open(params);
@@ -106,10 +108,15 @@ export class LegacyOutbound implements Outbound {
 
   async #open(params: HandshakeParams): Promise<BackendSession> {
     try {
-      return await this.#breaker.wait(() => openSession(this.#backend, params));
+      return await this.#breakers.wait(breakerKey(params), () => openSession(this.#backend, params));
     } catch (error) {
       if (!(error instanceof HandshakeRefused)) throw error;
       throw refusedHandshake(error);
     }
   }
+}
+
+/** Equal for handshakes that a backend cannot tell apart. */
+function breakerKey({ capabilities, clientInfo, forwarded }: HandshakeParams): string {
+  return [principalOf(forwarded.authorization), keyText(capabilities), keyText(clientInfo)].join(' ');
 }

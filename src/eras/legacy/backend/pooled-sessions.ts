@@ -79,25 +79,24 @@ export class PooledSessions {
   acquire(caller: Caller, { method, signal }: LeaseOptions): Promise<Lease> {
     const identity = this.#identities.of(caller);
     const { key, allowServerRequests } = identity;
-    const { forwarded } = caller;
     const open = (): Promise<BackendSession> => this.#open(caller, identity, { withGetStream: true });
     if (this.#options.isolation === 'call') {
       const withGetStream = allowServerRequests || method === undefined;
       const openOnce = (): Promise<BackendSession> => this.#open(caller, identity, { withGetStream });
-      return this.#pool.acquireOnce(forwarded, openOnce, signal);
+      return this.#pool.acquireOnce(caller, openOnce, signal);
     }
     return allowServerRequests && method !== undefined && !WITHOUT_SERVER_REQUESTS.has(method)
       ? this.#pool
-          .acquireExclusive(key, forwarded, open, signal)
+          .acquireExclusive(key, caller, open, signal)
           .then((lease) => this.#withSubscriptions(lease, key, caller, signal))
-      : this.#pool.acquireShared(key, forwarded, open, signal);
+      : this.#pool.acquireShared(key, caller, open, signal);
   }
 
   /** @throws ExchangeError if the backend cannot be asked */
   subscribe(caller: Caller, filter: ChangeFilter, subscriber: Subscriber): Promise<Subscription> {
     const identity = this.#identities.of(caller);
     const acquire = (): Promise<Lease> =>
-      this.#pool.acquireShared(identity.key, caller.forwarded, () =>
+      this.#pool.acquireShared(identity.key, caller, () =>
         this.#open(caller, identity, { withGetStream: true }),
       );
     const hub = this.#hubs.get(

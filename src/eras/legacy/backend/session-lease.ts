@@ -1,3 +1,4 @@
+import type { Principal } from '../../../exchange/credentials.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import type { BackendSession } from './session.js';
 
@@ -16,10 +17,17 @@ export interface Lease {
   release(): void;
 }
 
+/** For whom a session is opened. */
+export interface PoolCaller {
+  readonly principal: Principal;
+  readonly forwarded: ForwardedHeaders;
+}
+
 /** A session of the pool, from the first call that wants it. */
 export class PoolEntry {
   readonly key: string;
   readonly use: Use;
+  readonly principal: Principal;
   /** Of the call that opened it. */
   readonly forwarded: ForwardedHeaders;
   readonly opening: Promise<BackendSession>;
@@ -34,11 +42,12 @@ export class PoolEntry {
   constructor(
     key: string,
     use: Use,
-    forwarded: ForwardedHeaders,
+    { principal, forwarded }: PoolCaller,
     open: (entry: PoolEntry) => Promise<BackendSession>,
   ) {
     this.key = key;
     this.use = use;
+    this.principal = principal;
     this.forwarded = forwarded;
     this.opening = open(this);
   }

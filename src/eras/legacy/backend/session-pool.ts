@@ -1,8 +1,16 @@
+import type { Principal } from '../../../exchange/credentials.js';
 import { EXCHANGE_ERRORS, exchangeError } from '../../../exchange/errors.js';
-import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { waitFor } from '../../../exchange/utils/abortable.js';
+import { PrincipalCounts, shareOf } from '../../../exchange/utils/share.js';
 import type { BackendSession } from './session.js';
-import { EntryLease, type Lease, type LeaseOwner, PoolEntry, type Use } from './session-lease.js';
+import {
+  EntryLease,
+  type Lease,
+  type LeaseOwner,
+  type PoolCaller,
+  PoolEntry,
+  type Use,
+} from './session-lease.js';
 
 export interface PoolOptions {
   /** Limit of the sessions with the backend; parked ones do not count. */
@@ -21,7 +29,7 @@ interface PendingAcquire {
 export type OpenSession = () => Promise<BackendSession>;
 
 /**
- * The backend sessions of clients that have none of tidle own. A shared session carries any number of calls at once; an
+ * The backend sessions of clients that have none of their own. A shared session carries any number of calls at once; an
  * exclusive one carries one call at a time, so that every request of the backend belongs to that call. Sessions are never
  * shared between keys. At the limit the session that is idle for longest is ended; if all are in use, callers wait in a
  * queue, the callers of one shared session as one entry of it.
@@ -33,6 +41,8 @@ export class SessionPool {
   /** In the order of arrival. */
   readonly #queue = new Map<PoolEntry, PendingAcquire>();
   #count = 0;
+  /** What {@link SessionPool.size} counts. */
+  readonly #counts = new PrincipalCounts();
   /** Sessions that are being ended at the backend. */
   readonly #ending = new Set<Promise<void>>();
   #sweeper: NodeJS.Timeout | undefined;
@@ -76,7 +86,7 @@ export class SessionPool {
    */
   async acquireShared(
     key: string,
-    forwarded: ForwardedHeaders,
+    caller: PoolCaller,
     open: OpenSession,
     signal?: AbortSignal,
   ): Promise<Lease> {
@@ -86,7 +96,7 @@ export class SessionPool {
       entry = undefined;
     }
     if (entry === undefined) {
-      entry = this.#start(key, 'shared', forwarded, open);
+      entry = this.#start(key, 'shared', caller, open);
       this.#shared.set(key, entry);
     }
     return this.#lease(entry, signal);
@@ -95,17 +105,17 @@ export class SessionPool {
   /** Acquires a session of a key that no other call uses. */
   async acquireExclusive(
     key: string,
-    forwarded: ForwardedHeaders,
+    caller: PoolCaller,
     open: OpenSession,
     signal?: AbortSignal,
   ): Promise<Lease> {
-    const entry = this.#idleExclusive(key) ?? this.#start(key, 'exclusive', forwarded, open);
+    const entry = this.#idleExclusive(key) ?? this.#start(key, 'exclusive', caller, open);
     return this.#lease(entry, signal);
   }
 
   /** Acquires a session for one call, which is ended after it. */
-  async acquireOnce(forwarded: ForwardedHeaders, open: OpenSession, signal?: AbortSignal): Promise<Lease> {
-    return this.#lease(this.#start('', 'once', forwarded, open), signal);
+  async acquireOnce(caller: PoolCaller, open: OpenSession, signal?: AbortSignal): Promise<Lease> {
+    return this.#lease(this.#start('', 'once', caller, open), signal);
   }
 
   /** Ends every session, and rejects all pending acquires. */
@@ -117,9 +127,9 @@ export class SessionPool {
     await Promise.all(this.#ending);
   }
 
-  #start(key: string, use: Use, forwarded: ForwardedHeaders, open: OpenSession): PoolEntry {
+  #start(key: string, use: Use, caller: PoolCaller, open: OpenSession): PoolEntry {
     if (this.#closed) throw closing();
-    const entry = new PoolEntry(key, use, forwarded, (created) => this.#open(created, open));
+    const entry = new PoolEntry(key, use, caller, (created) => this.#open(created, open));
     this.#entries.add(entry);
     // Each pending acquire rejects by itself; there may be none left.
     entry.opening.catch(() => {});
@@ -141,10 +151,11 @@ export class SessionPool {
 
   /** Waits for room to open the entry; resolves with the session that the entry takes over, if it takes over one. */
   #waitForRoom(entry: PoolEntry): Promise<BackendSession | undefined> | undefined {
-    if (this.#queue.size > 0 || !this.#makeRoom()) {
+    const isFirst = [...this.#queue.keys()].every((other) => this.#isAtShare(other.principal));
+    if (!isFirst || !this.#makeRoom(entry.principal)) {
       return new Promise((proceed, reject) => this.#queue.set(entry, { proceed, reject }));
     }
-    this.#count++;
+    this.#countIn(entry);
     entry.state = 'open';
     return undefined;
   }
@@ -178,35 +189,60 @@ export class SessionPool {
   #park(entry: PoolEntry): void {
     if (entry.parked || entry.state !== 'open') return;
     entry.parked = true;
-    this.#count--;
+    this.#countOut(entry);
     this.#admit();
   }
 
   #unpark(entry: PoolEntry): void {
     if (!entry.parked || entry.state !== 'open') return;
     entry.parked = false;
-    this.#count++;
+    this.#countIn(entry);
   }
 
-  /** Opens queued entries, in order, as long as there is room. */
+  #countIn({ principal }: PoolEntry): void {
+    this.#count++;
+    this.#counts.add(principal);
+  }
+
+  #countOut({ principal }: PoolEntry): void {
+    this.#count--;
+    this.#counts.add(principal, -1);
+  }
+
+  #isAtShare(principal: Principal): boolean {
+    return this.#counts.of(principal) >= shareOf(this.#options.max, principal);
+  }
+
+  /** Opens queued entries, in order, as long as there is room; those of a principal that has its share wait on. */
   #admit(): void {
+    const waiting = new Set<Principal>();
     for (const [entry, { proceed }] of this.#queue) {
+      if (waiting.has(entry.principal) && entry.use !== 'exclusive') continue;
       const idle = entry.use === 'exclusive' ? this.#idleExclusive(entry.key) : undefined;
       if (idle !== undefined) this.#remove(idle);
-      else if (!this.#makeRoom()) return;
+      else if (!this.#makeRoom(entry.principal)) {
+        if (this.#count >= this.#options.max && !this.#isAtShare(entry.principal)) return;
+        waiting.add(entry.principal);
+        continue;
+      }
       this.#queue.delete(entry);
-      this.#count++;
+      this.#countIn(entry);
       entry.state = 'open';
       proceed(idle?.session);
     }
   }
 
-  /** Makes room for one more session by ending the one that is idle for longest; false if all are in use. */
-  #makeRoom(): boolean {
-    if (this.#count < this.#options.max) return true;
+  /**
+   * Makes room for one more session of a principal by ending the one that is idle for longest, of its own if it has its
+   * share; false if all are in use.
+   */
+  #makeRoom(principal: Principal): boolean {
+    const ofOwn = this.#isAtShare(principal);
+    if (!ofOwn && this.#count < this.#options.max) return true;
     let oldest: PoolEntry | undefined;
     for (const entry of this.#entries) {
       if (entry.leases > 0 || entry.session === undefined) continue;
+      if (ofOwn && entry.principal !== principal) continue;
       if (oldest === undefined || entry.session.lastUsedAt < (oldest.session?.lastUsedAt ?? 0))
         oldest = entry;
     }
@@ -226,7 +262,7 @@ export class SessionPool {
 
   #remove(entry: PoolEntry): void {
     if (entry.state === 'removed') return;
-    if (entry.state === 'open' && !entry.parked) this.#count--;
+    if (entry.state === 'open' && !entry.parked) this.#countOut(entry);
     this.#queue.get(entry)?.reject(closing());
     this.#queue.delete(entry);
     entry.state = 'removed';

@@ -5,7 +5,8 @@ import { ignoreFailure } from '../../../exchange/failures.js';
 import type { ServerDescription } from '../../../exchange/outbound.js';
 import { statedCapabilities } from '../../../exchange/server-capabilities.js';
 import { declaresTasks } from '../../../exchange/tasks.js';
-import { CircuitBreaker } from '../../../exchange/utils/circuit-breaker.js';
+import { CircuitBreakers } from '../../../exchange/utils/circuit-breaker.js';
+import { keyText } from '../../../exchange/utils/hash.js';
 import { getMember, type ResultFrame, textOf } from '../../../jsonrpc/index.js';
 import { META } from '../wire/names.js';
 import type { ToolMap } from '../wire/tool-traits.js';
@@ -24,12 +25,17 @@ export function callerKey(caller: Caller): string {
   return `${caller.principal} ${caller.capabilities.key}`;
 }
 
+/** Equal for callers whose requests a backend cannot tell apart. */
+function breakerKey(caller: Caller): string {
+  return `${callerKey(caller)} ${keyText(caller.clientInfo ?? '')}`;
+}
+
 /** A modern backend's descriptions of itself and of its tools, by caller. */
 export class ServerDescriptions {
   readonly #name: string;
   readonly #requests: ModernRequests;
   readonly #discoverMs: number;
-  readonly #breaker: CircuitBreaker;
+  readonly #breakers: CircuitBreakers;
   readonly #tools = new ToolIndex();
   /** Whether the backend makes tasks of calls, by caller. */
   readonly #makesTasks = new LRUCache<string, boolean>({ max: MAX_CALLERS, ttl: MAKES_TASKS_TTL_MS });
@@ -42,12 +48,12 @@ export class ServerDescriptions {
     this.#name = name;
     this.#requests = requests;
     this.#discoverMs = discoverMs;
-    this.#breaker = new CircuitBreaker(discoverMs);
+    this.#breakers = new CircuitBreakers(discoverMs);
   }
 
   /** @throws ExchangeError or WrongEra if the backend does not describe itself */
   async describe(caller: Caller): Promise<ServerDescription> {
-    const { bytes, result } = await this.#breaker.wait(() => this.#discover(caller));
+    const { bytes, result } = await this.#breakers.wait(breakerKey(caller), () => this.#discover(caller));
     const capabilities = statedCapabilities(bytes, getMember(bytes, result, 'capabilities'));
     this.#makesTasks.set(callerKey(caller), declaresTasks(readCapabilities(capabilities)));
     const instructions = getMember(bytes, result, 'instructions');

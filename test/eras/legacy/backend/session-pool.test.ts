@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { BackendSession } from '../../../../src/eras/legacy/backend/session.js';
 import type { Lease } from '../../../../src/eras/legacy/backend/session-lease.js';
 import { SessionPool } from '../../../../src/eras/legacy/backend/session-pool.js';
+import { ANONYMOUS, type Principal } from '../../../../src/exchange/credentials.js';
 
 /** A session as far as the pool knows one. */
 class FakeSession {
@@ -18,7 +19,13 @@ class FakeSession {
 }
 
 /** A pool, and the sessions that it opened: at once, or by hand. */
-function setUp(max: number, { byHand = false, idleMs = 60_000 } = {}) {
+interface SetUp {
+  byHand?: boolean;
+  idleMs?: number;
+  principalOf?: (key: string) => Principal;
+}
+
+function setUp(max: number, { byHand = false, idleMs = 60_000, principalOf }: SetUp = {}) {
   const pool = new SessionPool({ max, idleMs });
   const opened: FakeSession[] = [];
   const handshakes: { name: string; succeed: () => void; fail: (error: Error) => void }[] = [];
@@ -32,15 +39,18 @@ function setUp(max: number, { byHand = false, idleMs = 60_000 } = {}) {
       handshakes.push({ name, succeed, fail: reject });
       if (!byHand) succeed();
     });
-  const forwarded = (key: string) => ({ authorization: key });
+  const caller = (key: string) => ({
+    principal: principalOf?.(key) ?? ANONYMOUS,
+    forwarded: { authorization: key },
+  });
   return {
     pool,
     opened,
     handshakes,
-    shared: (key: string, signal?: AbortSignal) => pool.acquireShared(key, forwarded(key), open(key), signal),
+    shared: (key: string, signal?: AbortSignal) => pool.acquireShared(key, caller(key), open(key), signal),
     exclusive: (key: string, signal?: AbortSignal) =>
-      pool.acquireExclusive(key, forwarded(key), open(key), signal),
-    once: (key: string, signal?: AbortSignal) => pool.acquireOnce(forwarded(key), open(key), signal),
+      pool.acquireExclusive(key, caller(key), open(key), signal),
+    once: (key: string, signal?: AbortSignal) => pool.acquireOnce(caller(key), open(key), signal),
   };
 }
 const nameOf = (lease: Lease) => (lease.session as unknown as FakeSession).name;
@@ -401,4 +411,38 @@ test('closing ends all sessions and waits for that, and rejects pending and late
   expect(ended).toBe(true);
   expect(opened[1]?.ends).toHaveLength(1);
   await expect(shared('d')).rejects.toThrow('shutting down');
+});
+
+describe('one principal', () => {
+  const principalOf = (key: string) => key.charAt(0) as Principal;
+
+  test('has half of the sessions at most; another gets one at once', async () => {
+    const { pool, once } = setUp(4, { principalOf });
+    const own = [await once('a1'), await once('a2')];
+    const third = once('a3');
+    const fourth = once('a4');
+    expect(await isDone(third)).toBe(false);
+    const others = await once('b1');
+    expect(nameOf(others)).toBe('b1');
+    own[0]?.release();
+    expect(nameOf(await third)).toBe('a3');
+    expect(await isDone(fourth)).toBe(false);
+    expect(pool.queued).toBe(1);
+  });
+
+  test('gives up idle sessions of its own for more', async () => {
+    const { shared, once, opened } = setUp(4, { principalOf });
+    (await shared('a1')).release();
+    await once('a2');
+    await once('a3');
+    expect(opened.find(({ name }) => name === 'a1')?.ends).toHaveLength(1);
+  });
+
+  test('has no more handshakes under way than sessions, so that others can do theirs', async () => {
+    const { once, handshakes } = setUp(4, { principalOf, byHand: true });
+    for (let i = 0; i < 10; i++) void once(`a${i}`).catch(() => {});
+    void once('b').catch(() => {});
+    await settle();
+    expect(handshakes.map(({ name }) => name)).toEqual(['a0', 'a1', 'b']);
+  });
 });
