@@ -120,7 +120,7 @@ describe('a server that gives up on its own question', () => {
 });
 
 describe('a server that is gone while its question is open', () => {
-  test.each(['ends its stream', 'breaks its connection'])('%s: the retry is told', async (how) => {
+  test.each(['ends its stream', 'breaks its connection'])('%s: the retry gets an error', async (how) => {
     const { backend, caller } = await setUp();
     backend.tool(async ({ ask, stream }) => {
       void ask('elicitation/create', form('?'));
@@ -140,7 +140,7 @@ describe('a server that is gone while its question is open', () => {
     expect(toolText(await caller().start())).toBe('plain');
   });
 
-  test('stops and starts again: the retry is told, and the next call has a session of its own', async () => {
+  test('stops and starts again: the retry gets an error, and the next call has a session of its own', async () => {
     const { backend, caller } = await setUp();
     const round = await caller().asked();
     await backend.stop();
@@ -154,7 +154,7 @@ describe('a server that is gone while its question is open', () => {
     expect(toolText(await caller().retry(again.state, { [again.key]: accept('x') }))).toBe('x');
   });
 
-  test('goes away while the retry waits: the waiting request is told', async () => {
+  test('goes away while the retry waits: the waiting request gets an error', async () => {
     const { backend, caller } = await setUp();
     backend.tool(async ({ elicit, stream }) => {
       await elicit('?');

@@ -274,7 +274,7 @@ describe('the time of people is not that of servers', () => {
   });
 });
 
-test('one session for each call is taken up and given back in the same way', async () => {
+test('one session for each call is acquired and given back in the same way', async () => {
   const { backend, caller } = await setUp({
     sessions: { isolation: 'call', max: 1 },
     questions: { timeout: '500ms' },

@@ -35,29 +35,26 @@ describe('a legacy client that declared what it never answers', () => {
     ['elicitation/create', form('?')],
     ['sampling/createMessage', prompt('?')],
     ['roots/list', {}],
-  ])(
-    '%s of a legacy server: the server gets an error in time, the client is told',
-    async (method, params) => {
-      const { backend, gateway } = await setUp(QUICK);
-      backend.tool(async ({ ask }) => text(JSON.stringify((await ask(method, params, 'q')).error)));
-      const session = await legacyClient(gateway.url());
-      const startedAt = performance.now();
-      const stream = await session.open('tools/call', { name: 'ask' });
-      const question = await questionOn(stream);
-      const response = await stream.done;
-      const tookMs = performance.now() - startedAt;
-      expect(JSON.parse(textIn(response.json))).toEqual({ code: -32001, message: 'Request timed out' });
-      expect(tookMs).toBeGreaterThan(350);
-      expect(tookMs).toBeLessThan(2_000);
-      expect(cancelsOf(response)).toEqual(['q']);
-      // An answer that comes after all reaches nobody.
-      expect((await answerTo(session, question, accept('late'))).status).toBe(202);
-      await sleep(50);
-      expect(backend.answers).toHaveLength(1);
-    },
-  );
+  ])('%s of a legacy server: the server and the client get an error in time', async (method, params) => {
+    const { backend, gateway } = await setUp(QUICK);
+    backend.tool(async ({ ask }) => text(JSON.stringify((await ask(method, params, 'q')).error)));
+    const session = await legacyClient(gateway.url());
+    const startedAt = performance.now();
+    const stream = await session.open('tools/call', { name: 'ask' });
+    const question = await questionOn(stream);
+    const response = await stream.done;
+    const tookMs = performance.now() - startedAt;
+    expect(JSON.parse(textIn(response.json))).toEqual({ code: -32001, message: 'Request timed out' });
+    expect(tookMs).toBeGreaterThan(350);
+    expect(tookMs).toBeLessThan(2_000);
+    expect(cancelsOf(response)).toEqual(['q']);
+    // An answer that comes after all reaches nobody.
+    expect((await answerTo(session, question, accept('late'))).status).toBe(202);
+    await sleep(50);
+    expect(backend.answers).toHaveLength(1);
+  });
 
-  test('on the stream of the session: the server gets an error in time, the client is told there', async () => {
+  test('on the stream of the session: the server gets an error in time, and the client there', async () => {
     const { backend, gateway } = await setUp(QUICK);
     backend.tool(async ({ push }) => text(`${(await push('elicitation/create', form('?'), 0)).error.code}`));
     const session = await legacyClient(gateway.url());
@@ -72,7 +69,7 @@ describe('a legacy client that declared what it never answers', () => {
     getStream.abort();
   });
 
-  test('a modern server: the tool has failed, and the client is told', async () => {
+  test('a modern server: the tool has failed, and the client gets an error', async () => {
     const backend = await keep(startRoundsBackend(() => asking({ a: elicitation('?') }, 's')));
     const gateway = await gatewayTo(backend.url, QUICK);
     const session = await legacyClient(gateway.url());
@@ -132,7 +129,7 @@ describe('a legacy client that declared what it never answers', () => {
 
 describe('a legacy server takes back what it asked a legacy client', () => {
   test.each(['the stream of the call', 'the stream of the session'])(
-    'on %s: the client is told, the server hears no more of it',
+    'on %s: the client gets an error, the server no answer',
     async (where) => {
       const { backend, gateway } = await setUp(QUICK);
       backend.tool(async ({ ask, push, notify, session }) => {

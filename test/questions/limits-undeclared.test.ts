@@ -77,7 +77,7 @@ describe('a server that asks a modern client what it did not declare', () => {
       expect(backend.received('initialize')[0]?.json.params.capabilities).toEqual(
         Object.fromEntries(Object.entries(capabilities).filter(([, value]) => value !== true)),
       );
-      // Whoever declares it is served.
+      // A client that declares it is served.
       backend.tool(async ({ ask }) => text(JSON.stringify((await ask(method, params)).result)));
       const able = new ModernCaller(gateway.url(), {}, { capabilities: ASKABLE });
       const round = await able.asked();
@@ -87,7 +87,7 @@ describe('a server that asks a modern client what it did not declare', () => {
     },
   );
 
-  test('while the client is away with other questions: its retry is told', async () => {
+  test('while the client is away with other questions: its retry gets an error', async () => {
     const { backend, gateway } = await setUp();
     backend.tool(async ({ ask, cancelled }) => {
       void ask('elicitation/create', form('?'));

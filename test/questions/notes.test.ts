@@ -109,7 +109,7 @@ describe.each([
   });
 });
 
-describe('while nobody of the client waits, a legacy server', () => {
+describe('while no request of the client waits, a legacy server', () => {
   const progress = (progressToken: unknown, step: number) => ({
     jsonrpc: '2.0',
     method: 'notifications/progress',

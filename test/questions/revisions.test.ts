@@ -156,7 +156,7 @@ describe('a legacy server that is held to 2025-06-18', () => {
     [ALL_CAPABILITIES, { elicitation: {}, sampling: {}, roots: {} }],
     [{ elicitation: { url: {} }, sampling: { context: {} } }, { sampling: {} }],
     [{ elicitation: {} }, { elicitation: {} }],
-  ])('is told of %j as that revision has it', async (capabilities, expected) => {
+  ])('gets %j in the form of that revision', async (capabilities, expected) => {
     rig = await startRig(() => startV1(), route);
     const client = await rig.connect('v2 pin', { capabilities });
     await client.callTool('add', { a: 1, b: 2 });

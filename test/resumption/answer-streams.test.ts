@@ -77,7 +77,7 @@ describe.each(['LL', 'LM'] as const)('%s: the stream that answers a call', (cell
     expect(said(whole.events)).toEqual([1, 2, 3, 4, 5, 'done']);
   });
 
-  test('is primed again when it is taken up, so that the client knows what to ask for next', async () => {
+  test('is primed again when it is resumed, so that the client knows what to ask for next', async () => {
     const session = await open();
     const { stream, remote } = await begin(rig, session);
     stream.abort();
@@ -220,7 +220,7 @@ describe.each(['LL', 'LM'] as const)('%s: a client of an older revision', (cell)
     }
   });
 
-  test('2024-11-05 has neither ids nor streams to take up', async () => {
+  test('2024-11-05 has neither ids nor resumable streams', async () => {
     const rig = await startResumption(cell, { version: '2024-11-05' });
     try {
       const { stream, remote } = await begin(rig, await rig.session());
@@ -251,7 +251,7 @@ describe.each(['LL', 'LM'] as const)('%s: a client of an older revision', (cell)
 });
 
 describe.each(['LL', 'LM'] as const)('%s: the stream that answers a batch', (cell) => {
-  test('is taken up with the answers that are still to come', async () => {
+  test('is resumed with the answers that are still to come', async () => {
     const rig = await startResumption(cell, { version: '2025-03-26' });
     try {
       const session = await rig.session();

@@ -53,7 +53,7 @@ function breakable() {
   };
 }
 
-/** The clients of June take up the stream of the session alone. */
+/** The clients of 2025-06-18 resume the stream of the session alone. */
 const RESUMING = Object.keys(PINNED).filter((name) => name !== 'SDK 1.17.5');
 
 describe.each(['LL', 'LM'] as const)('%s: a client of', (cell) => {

@@ -21,7 +21,7 @@ useVirtualTime();
 const HELD = { timeouts: { stream: '100ms' } };
 const capabilities = { elicitation: {} };
 
-/** A client that comes back for the rest, as often as it is let go, and at once. */
+/** A client that comes back for the rest at once, as often as its stream is closed. */
 async function readOn(
   session: LegacySession,
   first: RawStream,
@@ -62,7 +62,7 @@ describe.each(['LL', 'LM'] as const)('%s: where streams are held for a time,', (
     return { stream: (await opening) as RawStream, remote };
   };
 
-  test('a call of which nothing was heard yet is let go of, and brings its result later', async () => {
+  test('a call without any event yet is detached, and brings its result later', async () => {
     const session = await open();
     const { stream, remote } = await openCall(session);
     await detach(stream);
@@ -182,7 +182,7 @@ describe.each(['LL', 'LM'] as const)('%s: where streams are held for a time,', (
     expect((await session.request('ping')).headers['content-type']).toBe('application/json');
   });
 
-  test('the stream of the session is let go of too, tells what was missed, and keeps the session alive', async () => {
+  test('the stream of the session is closed too, replays what was missed, and keeps the session alive', async () => {
     const idle = await startCell(cell, {
       route: { ...HELD, sessions: { idle: '300ms' } },
       script: { capabilities: { tools: { listChanged: true } } },
@@ -253,7 +253,7 @@ describe('a result that comes while its client is on the way', () => {
 });
 
 describe('a gateway that ends', () => {
-  test('waits a little for a client that it has let go, and holds it until it has its result', async () => {
+  test('waits a little for a detached client, and keeps its stream until it has its result', async () => {
     const rig = await start();
     const session = await legacy(rig.gateway.url());
     const away = await begin(rig, session, 'away');

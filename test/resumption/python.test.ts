@@ -62,7 +62,7 @@ describe.skipIf(!hasPython).concurrent.each([
   ['1', 'LL'],
   ['2', 'LM'],
 ] as const)(`the client of Python's SDK %s (%s)${PYTHON_NEEDED}`, (line, cell) => {
-  test('polls as often as it is let go', async () => {
+  test('polls as often as its stream is closed', async () => {
     const rig = await startResumption(cell, { route: { timeouts: { stream: '100ms' } } });
     opened.push(rig);
     const between = await network(rig.gateway.url());

@@ -106,7 +106,7 @@ describe('a list of a modern backend', () => {
     expect(backend.received('tools/list')).toHaveLength(3);
   });
 
-  test('is asked for by whoever wants to hear how that goes on, or what is logged meanwhile', async () => {
+  test('is asked for by clients that want progress, or what is logged meanwhile', async () => {
     const { backend, url } = await startHinting('"ttlMs":60000,"cacheScope":"private",');
     await modern(url, 'tools/list');
     await modern(url, 'tools/list', {}, { meta: { progressToken: 0 } });
@@ -341,7 +341,7 @@ describe('a list of a legacy backend', () => {
   });
 });
 
-test('what is kept is bounded by its bytes, and makes way by how long it was not wanted', async () => {
+test('what is kept is bounded by its bytes; what was unused for longest is dropped', async () => {
   const text = 'x'.repeat(20_000);
   const { backend, url } = await startHinting('"ttlMs":60000,"cacheScope":"private",', {
     on: {

@@ -388,7 +388,7 @@ describe('the acknowledgement names what will be told of, and no more', () => {
     }
   });
 
-  test('a list that a server tells of without having said so reaches whoever asked for it', async () => {
+  test('a list that a server tells of without having said so reaches every client that asked for it', async () => {
     const backend = await startTellingLegacy({ capabilities: { tools: {} } });
     const { url } = await routeTo(backend);
     const listener = opened.add(await listen(url, { toolsListChanged: true }));

@@ -54,7 +54,7 @@ describe('of a modern backend, a legacy client with a session', () => {
     await until(() => backend.subscribed()[uri(1)] === undefined, 'the smaller subscription');
     for (const n of [1, 2]) backend.tell(UPDATED, { uri: uri(n) });
     expect(await heardBy(listener, 3)).toEqual([uri(1), uri(2), uri(2)]);
-    // What was never subscribed to is let go of all the same.
+    // A resource that was never subscribed to is unsubscribed all the same.
     expect((await session.request('resources/unsubscribe', { uri: uri(9) })).json.result).toEqual({});
     expect(recording.violations).toEqual([]);
   });

@@ -129,7 +129,7 @@ describe.each(CELLS)('in the cell %s', (cell) => {
     }
   });
 
-  test('nobody hears what another is told', async () => {
+  test('nobody receives what is for another', async () => {
     const { listen: listenAs, backend, feeds } = await startPersonal(cell);
     const listeners = await Promise.all(PRINCIPALS.map((who) => listenAs(who)));
     if (cell[1] === 'L') {
@@ -181,7 +181,7 @@ test('where credentials go no further than the gateway, all are served the same'
   expect(backend.received('tools/list')).toHaveLength(1);
 });
 
-test('what a backend says is private stays with whoever asked, also without credentials', async () => {
+test('what a backend says is private stays with the client that asked, also without credentials', async () => {
   const { request, backend, gateway } = await startPersonal('MM');
   backend.on('tools/list', () => ({
     result: { resultType: 'complete', ttlMs: 60_000, cacheScope: 'private', tools: [] },

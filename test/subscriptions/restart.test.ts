@@ -72,7 +72,7 @@ describe.each([
     await sleep(200);
     await heardOnce(() => peer.announce.toolsChanged(), TOOLS_CHANGED);
     await heardOnce(() => peer.announce.resourceUpdated(URI), URI);
-    // What may have been missed meanwhile is told once the backend is back.
+    // What may have been missed meanwhile is announced once the backend is back.
     await heardOnce(() => peer.restart(), URI);
     await sleep(100);
     for (const listener of listeners) expect(countOf(listener, RESOURCES_CHANGED)).toBe(1);
@@ -176,7 +176,7 @@ describe('a modern listener', () => {
     expect(listener.stream.ended).toBe(false);
   });
 
-  test('is let go in the proper way when the backend comes back without what it had agreed to', async () => {
+  test('is ended gracefully when the backend comes back without what it had agreed to', async () => {
     const backend = await startTellingLegacy();
     const { url } = await startRoute(backend);
     const both = await listen(url, { toolsListChanged: true, resourceSubscriptions: [URI] }, { id: 'both' });
@@ -193,7 +193,7 @@ describe('a modern listener', () => {
     await heardBy(lists, 2);
   });
 
-  test('is let go when the backend has no stream any more, or refuses it', async () => {
+  test('is ended when the backend has no stream any more, or refuses it', async () => {
     const detach = async (status: number) => {
       const backend = await startTellingLegacy();
       const { url } = await startRoute(backend);
@@ -205,7 +205,7 @@ describe('a modern listener', () => {
     expect(await Promise.all([405, 401].map(detach))).toEqual(['complete', 'complete']);
   });
 
-  test('is let go when a server of the other era comes back, and hears of it by asking again', async () => {
+  test('is ended when a server of the other era comes back, and gets changes by asking again', async () => {
     const backend = await startTellingLegacy();
     const other = opened.add(await startTellingModern());
     opened.add(backend);
@@ -225,7 +225,7 @@ describe('a modern listener', () => {
     const listener = opened.add(await listen(url, FILTER));
     await backend.stop();
     backend.forget();
-    // What it asks for is being taken up again for the others anyway.
+    // What it asks for is being opened again for the others anyway.
     const late = opened.add(await listen(url, FILTER));
     const more = { resourceSubscriptions: ['file:///more'] };
     const refused = await modern(url, 'subscriptions/listen', { notifications: more });

@@ -144,7 +144,7 @@ describe('at a legacy backend', () => {
     backend.tell(TOOLS_CHANGED);
     for (const listener of listeners) expect(await heardBy(listener, 1)).toEqual([TOOLS_CHANGED]);
     for (const listener of listeners) listener.close();
-    // Each of the three, and one that is idle for whoever comes next.
+    // Each of the three, and one that is idle for the next.
     await until(() => backend.sessions.size <= 1, 'the ends of their sessions', 8_000);
   });
 

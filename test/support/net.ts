@@ -33,7 +33,7 @@ export interface ReceivedRequest {
 }
 
 /**
- * Records a request as it passes, without touching its flow: whoever reads `request` afterwards sees every byte.
+ * Records a request as it passes, without touching its flow: every byte can still be read from `request`.
  */
 export function recordRequest(request: IncomingMessage, response: ServerResponse): ReceivedRequest {
   const chunks: Buffer[] = [];

@@ -95,7 +95,7 @@ describe('a task', () => {
     }
   });
 
-  test('gives its result to whoever waits for it', async () => {
+  test('gives its result to every request that waits for it', async () => {
     const session = await connect();
     const { id, task } = await begin(session);
     const waiting = session.request('tasks/result', { taskId: id });
@@ -156,7 +156,7 @@ describe('a task', () => {
     expect(task.cancels).toBe(0);
   });
 
-  test('is over for whoever waits when another request cancels it', async () => {
+  test('is over for every request that waits when another one cancels it', async () => {
     const session = await connect();
     const { id, task } = await begin(session);
     const waiting = session.request('tasks/result', { taskId: id });
@@ -295,7 +295,7 @@ describe('what a task asks', () => {
     await stream.done;
   });
 
-  test('and that nobody can be asked is an error for whoever waits', async () => {
+  test('and that nobody can be asked is an error for every request that waits', async () => {
     const session = await connect();
     const { id, task } = await begin(session);
     void task.ask('name', 'sampling/createMessage', { messages: [], maxTokens: 1 });

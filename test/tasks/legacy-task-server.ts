@@ -35,7 +35,7 @@ export interface LegacyTaskScript extends LegacyScript {
   /** Members of each task beside or instead of the usual ones. */
   readonly task?: Loose;
   /** `tasks/result` refuses before the end, as some servers do, rather than to wait. */
-  readonly impatient?: boolean;
+  readonly refusesResult?: boolean;
 }
 
 const tool = (name: string, taskSupport?: string) => ({
@@ -151,7 +151,7 @@ export async function startLegacyTaskServer(
         if (task === undefined) return notFound;
         const outcome = outcomes.get(task.taskId);
         if (outcome !== undefined) return outcome as { result: Loose };
-        if (script.impatient)
+        if (script.refusesResult)
           return {
             error: { code: -32600, message: `Task not completed yet (current state: ${task.status})` },
           };

@@ -215,7 +215,7 @@ describe('a crowd', () => {
     expect((await ask('get', ids[1] as string, as('ada'))).result.status).toBe('working');
   });
 
-  test('finds no more tasks than the limit of the route, whoever they are', async () => {
+  test('finds no more tasks than the limit of the route, over all principals', async () => {
     const { server, begin, gateway } = await start({ max: 5 });
     const all = await Promise.allSettled(Array.from({ length: 40 }, (_, n) => begin(as(`p${n}`))));
     expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
@@ -294,7 +294,7 @@ describe('a server', () => {
   });
 
   test('that does not wait for the end where its result is asked for is asked once more then', async () => {
-    const { server, begin, ask } = await start({}, { impatient: true });
+    const { server, begin, ask } = await start({}, { refusesResult: true });
     const id = await begin();
     const task = server.tasks[0];
     if (task) task.status = 'input_required';
@@ -322,7 +322,7 @@ describe('a server', () => {
     },
   );
 
-  test('that holds back the result of a task that is over does not hold up whoever looks', async () => {
+  test('that holds back the result of a task that is over does not hold up a look', async () => {
     const { server, gateway, begin, ask } = await start();
     const late: Step[] = [];
     server.on('tasks/get', ({ params }) => ({ result: { ...AT_AN_END, taskId: params.taskId } }));

@@ -233,7 +233,7 @@ describe('a task', () => {
 });
 
 describe('what a task asks', () => {
-  test('is told to whoever looks, and answered by an update', async () => {
+  test('is in the response to each look, and answered by an update', async () => {
     const options = { capabilities: ASKABLE };
     const { id, task } = await begin(options);
     const asked = task.ask('elicitation/create', { ...form('Name?'), _meta: { kept: 1 } });

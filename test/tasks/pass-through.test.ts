@@ -115,7 +115,7 @@ describe('between a modern client and a modern server', () => {
     expect(json.error).toMatchObject({ code: -32603, message: expect.stringContaining('resultType') });
   });
 
-  test('a task is told of on the stream of a subscription, from the acknowledgement on', async () => {
+  test('the status of a task comes on the stream of a subscription, from the acknowledgement on', async () => {
     const tag = (id: unknown) => ({ 'io.modelcontextprotocol/subscriptionId': id });
     const { taskId } = (await call('tools/call', { name: 'slow', arguments: {} })).json.result;
     const told: Loose = {
@@ -197,7 +197,7 @@ describe('between a legacy client and a legacy server', () => {
     expect(json.error).toMatchObject({ code: -32602, message: expect.stringContaining('terminal') });
   });
 
-  test('the status of a task is told on the session’s stream, and a server may ask about the client’s own', async () => {
+  test('the status of a task comes on the session’s stream, and a server may ask about the client’s own', async () => {
     const session = await legacy(gateway.url(), { capabilities: { elicitation: {}, tasks: { cancel: {} } } });
     const before = server.streams.length;
     const stream = await session.listen();

@@ -33,7 +33,7 @@ function lazy(rights: (authorization: string | undefined) => string, era: 'legac
       intercept: ({ method, headers, json, sendJson }) => {
         if (method !== 'POST' || /^(initialize|notifications\/.*|server\/discover)$/.test(json?.method)) {
           const { authorization } = headers;
-          // Whoever shows a credential shows a good one.
+          // Every credential is good.
           if (authorization === undefined || rights(authorization) !== 'nothing') return false;
         }
         const may = rights(headers.authorization);
@@ -80,7 +80,7 @@ describe.each(['legacy', 'modern'] as const)('toward a %s server', (era) => {
     expectAnswer(await call(session, 'Bearer writer'));
   });
 
-  test('a credential of too little scope makes way for a better one', async () => {
+  test('a credential of too little scope is replaced by a better one', async () => {
     const backend = await lazy(byRights, era);
     const headers = { authorization: 'Bearer reader' };
     const session = await legacy((await gatewayTo(backend.url, { era })).url(), { headers });

@@ -142,7 +142,7 @@ describe('a modern client that comes back with answers', () => {
     expect(backend.calls).toHaveLength(1);
   });
 
-  test('is told of the challenge of the server, and finds the question open with a better credential', async () => {
+  test('gets the challenge of the server, and finds the question open with a better credential', async () => {
     await start();
     const first = jwt('anna');
     const { result } = (await ask(url, first)).json;
@@ -246,7 +246,7 @@ describe('a task', () => {
     return { expired, first, look };
   };
 
-  test('is told of to its owner under a renewed credential', async () => {
+  test('can be looked at by its owner under a renewed credential', async () => {
     const { expired, first, look } = await begin();
     expired.add(first);
     expect((await look(jwt('anna'))).json.result.status).toBe('working');

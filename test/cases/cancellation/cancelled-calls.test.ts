@@ -279,7 +279,7 @@ test('ML: a client that leaves before there is a session has its call begun by n
     expect(rig.backend.received('tools/call')).toEqual([]);
     // The handshake itself is never cancelled.
     expect(rig.backend.received('notifications/cancelled')).toEqual([]);
-    // It serves whoever comes next.
+    // It serves the next call.
     expect((await rig.call('tools/call', { name: 'echo', arguments: {} })).json.result).toBeDefined();
     expect(rig.backend.received('initialize')).toHaveLength(1);
   } finally {

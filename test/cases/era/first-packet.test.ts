@@ -189,7 +189,7 @@ describe('while the backend cannot be reached', () => {
     expect(headers).toHaveProperty('retry-after');
   });
 
-  test('a client that has been told before is told the same again', async () => {
+  test('a client that has its answer already gets the same again', async () => {
     const backend = await keep(startLegacyBackend());
     const gateway = await keep(
       startGateway({ '/mcp': { backend: { url: backend.url }, sessions: { idle: '100ms' } } }),

@@ -23,7 +23,7 @@ const ANSWERS: Record<string, Loose> = {
   'with a version that is none': { ...said, protocolVersion: 'latest' },
 };
 
-/** Gives a session id to whoever comes, also where it means nothing. */
+/** Gives a session id to every client, also where it means nothing. */
 const answering = (result: Loose): Script => ({
   on: {
     initialize: ({ sendJson, id }) =>

@@ -40,7 +40,7 @@ describe.each(CELLS)('%s', (cell) => {
     expect(sent?.text).toContain(FOREIGN_TEXT);
     const keys = Object.keys(sent?.json.params._meta);
     const foreign = ['progressToken', ...Object.keys(FOREIGN)];
-    // Who calls is told to a modern backend anew at each hop, and to a legacy one in the handshake alone.
+    // A modern backend gets the client's name with each request, a legacy one in the handshake alone.
     const envelope = rig.modernBackend ? ENVELOPE.slice(0, 3) : [];
     expect(keys.sort()).toEqual([...foreign, ...envelope].sort());
   });

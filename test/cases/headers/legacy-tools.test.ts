@@ -87,7 +87,7 @@ describe('a legacy tool with annotated arguments', () => {
     expect((await call('{"region":"eu"}', {})).status).toBe(400);
   });
 
-  test('is called by whoever was never shown it as the arguments have it', async () => {
+  test('is called as the arguments have it by clients that never listed it', async () => {
     const own = await startCell('ML');
     try {
       own.answer('tools/call', '{"content":[]}');

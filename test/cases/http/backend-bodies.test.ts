@@ -281,7 +281,7 @@ test.each([
   [undefined, '{"jsonrpc":"2.0","id":1,"result":{}}'],
   ['application/json', '{"error":"overloaded"}'],
   ['application/json', ''],
-])('what is no answer of MCP (%s: %s) is told of by its type', async (type, body) => {
+])('what is no answer of MCP (%s: %s) is an error that names its type', async (type, body) => {
   for (const begin of [startLegacyBackend, startModernBackend]) {
     const backend = await begin({
       on: {

@@ -85,7 +85,7 @@ describe.each(['legacy', 'modern'] as const)('in front of a %s backend', (era) =
     expect(answer).not.toMatch(/^HTTP\/1\.1 [123]/);
   });
 
-  test('an Upgrade is not taken up: the request is answered as HTTP', async () => {
+  test('an Upgrade is ignored: the request is answered as HTTP', async () => {
     const head =
       'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n';
     expect(await wire(gateway.url(), head)).toMatch(/^HTTP\/1\.1 200 /);

@@ -190,7 +190,7 @@ test.each([
   ['legacy', startLegacyBackend],
   ['modern', startModernBackend],
 ] as const)(
-  'callers of a %s backend that has kept others waiting in vain are told at once',
+  'callers of a %s backend that has kept others waiting in vain get an error at once',
   async (_era, begin) => {
     let hung = false;
     const backend = await keep(begin({ intercept: () => hung }));

@@ -96,7 +96,7 @@ describe('content of a modern backend for a client of an older revision', () => 
   const CARRIED: Record<string, object[]> = {
     '2024-11-05': [text('t'), IMAGE, EMBEDDED],
     '2025-03-26': [text('t'), IMAGE, EMBEDDED, AUDIO],
-    // What is newer still was meant for whoever knows it.
+    // What is newer still is for clients that know it.
     '2025-06-18': [text('t'), IMAGE, EMBEDDED, AUDIO, LINK, NEW],
     '2025-11-25': [text('t'), IMAGE, EMBEDDED, AUDIO, LINK, NEW],
   };

@@ -40,7 +40,7 @@ const NEWEST_TOOL = {
 const SAME = { since: '2024-11-05', before: undefined };
 
 const RESULTS: Readonly<Record<string, ResultRow>> = {
-  'audio is told of in words': call({ content: [AUDIO] }, '2025-03-26', {
+  'audio becomes text': call({ content: [AUDIO] }, '2025-03-26', {
     content: [text('[audio audio/wav]')],
   }),
   'a link becomes its address': call({ content: [text('see'), LINK] }, '2025-06-18', {
@@ -49,7 +49,7 @@ const RESULTS: Readonly<Record<string, ResultRow>> = {
   'a block of no revision is named': call({ content: [{ type: 'hologram', data: 1 }] }, '2025-06-18', {
     content: [text('[hologram]')],
   }),
-  'structured content is told as text too, where there is no other': call(
+  'structured content becomes text too, where there is no other': call(
     { content: [], structuredContent: { n: 1 } },
     '2025-06-18',
     { content: [text('{"n":1}')], structuredContent: { n: 1 } },
@@ -62,7 +62,7 @@ const RESULTS: Readonly<Record<string, ResultRow>> = {
     ...call({ content: [text('a'), IMAGE, EMBEDDED], isError: true }, '', undefined),
     ...SAME,
   },
-  'audio in a prompt is told of in words': {
+  'audio in a prompt becomes text': {
     method: 'prompts/get',
     result: prompt(AUDIO),
     since: '2025-03-26',
@@ -104,7 +104,7 @@ interface QuestionRow {
   readonly params: Loose;
   /**
    * The first revision whose clients can declare it to modern servers, which do not ask others; legacy ones are told what
-   * the client declared, and may. Whoever declares elicitation knows it, whatever its revision.
+   * the client declared, and may. A client that declares elicitation knows it, whatever its revision.
    */
   readonly since: string;
   asked(revision: string): Loose;
@@ -123,7 +123,7 @@ const QUESTIONS: Readonly<Record<string, QuestionRow>> = {
     since: '2024-11-05',
     asked: () => form({ colour: TITLED }),
   },
-  'a choice that is told in old words already': {
+  'a choice that has the older form already': {
     method: 'elicitation/create',
     params: form({ colour: { ...TITLED, enum: ['g'], enumNames: ['Green'] } }),
     since: '2024-11-05',
@@ -318,7 +318,7 @@ describe('LL: a client of', () => {
     }
   });
 
-  test('2025-11-25 that cannot visit pages is told of none either', async () => {
+  test('2025-11-25 that cannot visit pages gets none either', async () => {
     const session = await legacy(rig.gateway.url(), { capabilities: { elicitation: {} } });
     rig.on('tools/call', () => ({ error: VISITS }));
     expect((await session.request('tools/call', { name: 'a' })).json.error.code).toBe(-32603);

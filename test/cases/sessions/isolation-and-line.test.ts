@@ -23,7 +23,7 @@ const posts = (backend: ScriptedBackend) =>
     .filter(({ method, json }) => method !== 'GET' && json?.method !== 'server/discover')
     .map(({ method, json }) => json?.method ?? method);
 
-/** A backend whose tool calls wait until they are let go, one after the other. */
+/** A backend whose tool calls wait until they are finished, one after the other. */
 async function slow() {
   const waiting: { name: string; session: string | undefined; finish: () => void }[] = [];
   const onCall: StepHandler = ({ params, session }) =>
@@ -265,7 +265,7 @@ describe.each(['call', 'principal'])('at the limit of sessions (isolation: %s)',
   });
 });
 
-test('at the limit an idle session of another principal makes way, the one unused for longest', async () => {
+test('at the limit an idle session of another principal is ended, the one unused for longest', async () => {
   const backend = await keep(startLegacyBackend());
   const gateway = await gatewayTo(backend.url, { max: 2 });
   const use = (user: string) => callAs(gateway, user, '1');

@@ -44,7 +44,7 @@ describe.each(Object.entries(REFUSALS))(
       });
     };
 
-    test('serves whoever comes first; the others are told the cause, with one handshake for each', async () => {
+    test('serves the first client; the others get the cause, with one handshake for each', async () => {
       const backend = await keep(start());
       const gateway = await keep(startGateway({ '/mcp': backend.url }));
       const first = await modern(gateway.url(), 'tools/call', echo, as('u1'));
@@ -60,7 +60,7 @@ describe.each(Object.entries(REFUSALS))(
       expect(initialize.status).toBe(502);
       expect(initialize.json.error.message).toMatch(/serves one session at a time/);
       expect(backend.received('initialize')).toHaveLength(5);
-      // Whoever has the session keeps it.
+      // The client that has the session keeps it.
       const again = await modern(gateway.url(), 'tools/call', echo, as('u1'));
       expect(again.json.result.structuredContent).toEqual({ a: 1 });
     });

@@ -144,7 +144,7 @@ test('a user who opens very many sessions loses its own oldest ones, and nobody 
   expect(backend.received('initialize')).toHaveLength(32);
   expect((await mine[0]?.request('tools/call', echo))?.json.result.structuredContent).toEqual({ a: 1 });
 
-  // A newcomer finds room at the cost of whoever has most.
+  // A newcomer gets a session, and the principal with most loses one.
   const carl = await legacy(gateway.url(), as('carl'));
   expect((await carl.request('tools/call', echo)).status).toBe(200);
   for (const id of theirs) expect(backend.sessions).toContain(id);

@@ -166,7 +166,7 @@ describe('a session', () => {
     const renewed = tokens.at(-1);
     const answers = await Promise.all(Array.from({ length: 10 }, () => call(session, renewed)));
     for (const { status } of answers) expect(status).toBe(200);
-    // Sessions of tests before this one may be taken up again meanwhile.
+    // Sessions of tests before this one may be opened again meanwhile.
     const own = new Set<string | undefined>([anna, ...tokens]);
     const handshakes = backend.received('initialize').filter(({ headers }) => own.has(headers.authorization));
     expect(handshakes).toHaveLength(1);
@@ -205,7 +205,7 @@ describe('a session', () => {
   });
 });
 
-test('a renewed token is good for a session that another replica, or a restart, has to take up', async () => {
+test('a renewed token is good for a session that another replica, or a restarted gateway, has to open again', async () => {
   const backend = await keep(startGuarded());
   const gateway = await keep(startGateway({ '/mcp': backend.url }, { sealKeys: [SEAL_KEY] }));
   const session = await legacy(gateway.url(), { headers: { authorization: jwt(ANNA) } });

@@ -107,7 +107,7 @@ describe.each(Object.keys(CLIENTS))('a call of a %s client', (client) => {
     },
   );
 
-  test('may be taken up many times, by a server that has its clients poll', async () => {
+  test('may be resumed many times, by a server that has its clients poll', async () => {
     const { gateway, resumed } = await start({
       first: () => PRIMING,
       again: ({ stream }, n, step) => {
@@ -183,7 +183,7 @@ describe.each(Object.keys(CLIENTS))('a call of a %s client', (client) => {
     expect(resumed()).toEqual([]);
   });
 
-  test('whose answer had come before the stream broke off is not taken up again', async () => {
+  test('whose answer had come before the stream broke off is not resumed', async () => {
     const { gateway, resumed } = await start({
       first: (step) => PRIMING + event('p-1', answerOf(step)),
       again: ({ sendText }) => sendText('', 405),
@@ -194,7 +194,7 @@ describe.each(Object.keys(CLIENTS))('a call of a %s client', (client) => {
   });
 });
 
-test('a call that its client leaves during the pause is not taken up again', async () => {
+test('a call that its client leaves during the pause is not resumed', async () => {
   const { gateway, backend, resumed } = await start({
     first: (step) => `id: p-0\nretry: 500\ndata:\n\n${event('p-1', progressOf(step, 1))}`,
     again: ({ sendText }) => sendText('', 405),

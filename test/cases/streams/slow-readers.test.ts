@@ -296,7 +296,7 @@ test('what a server says on its own stream during the call of a slow reader is h
   expectAll(await reading);
 });
 
-test('changes that a slow reader has not read yet are told to it once', async () => {
+test('changes that a slow reader has not read yet are sent to it once', async () => {
   const flood = 15_000;
   let written = 0;
   const backend = await startModernBackend({

@@ -12,7 +12,7 @@ const keep = keeper();
 
 const params = { name: 'slow', arguments: {} };
 
-/** A server that ends the stream of a call to have it taken up again, or whose connection breaks. */
+/** A server that ends the stream of a call to have it resumed, or whose connection breaks. */
 async function start(how: 'end' | 'destroy', route: object = {}) {
   let call: Step | undefined;
   const backend = await startLegacyBackend({
