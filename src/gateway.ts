@@ -42,13 +42,15 @@ export interface GatewayOptions {
 
 /** Puts the gateway together from a configuration. */
 export function createGateway(config: Config, options: GatewayOptions = {}): Gateway {
-  const shared = sharedParts(config, options);
+  const log = options.log ?? pino({ level: config.log.level });
+  const requestLog = new RequestLog(log);
+  const shared = sharedParts(config, options, log, requestLog);
   const routes = config.routes.map((route) => buildRoute(route, config.limits, shared));
   const endpoints = config.routes.map((route, index) =>
     endpointOf(route, routes[index] as BuiltRoute, config.publicUrl),
   );
   const guard = guardOf(config);
-  const pipeline = openPipeline(guard, shared);
+  const pipeline = openPipeline(guard, requestLog, shared);
   const server = openServer(config, endpoints, { ...shared, guard, pipeline });
   let closing: Promise<void> | undefined;
 
@@ -77,8 +79,12 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
   };
 }
 
-function sharedParts(config: Config, options: GatewayOptions): SharedParts {
-  const log = options.log ?? pino({ level: config.log.level });
+function sharedParts(
+  config: Config,
+  options: GatewayOptions,
+  log: Logger,
+  requestLog: RequestLog,
+): SharedParts {
   const ticker = new Ticker();
   const { replayBytes, processes, cacheBytes, clientStateBytes } = config.limits;
   return {
@@ -91,6 +97,7 @@ function sharedParts(config: Config, options: GatewayOptions): SharedParts {
     clientState: new ClientState(clientStateBytes),
     results: openResultStore(cacheBytes),
     onFault: (error, requestId) => log.error({ requestId, err: error }, 'fault of the gateway'),
+    onExchange: (requestId, status) => requestLog.onExchange(requestId, status),
     timings: options.timings ?? {},
   };
 }
@@ -119,14 +126,16 @@ function guardOf({ listen, publicUrl }: Config): RequestGuard {
 }
 
 /** The stages of every request, in the order in which they see it. */
-function openPipeline(guard: RequestGuard, { log, onFault }: SharedParts): RequestPipeline {
+function openPipeline(
+  guard: RequestGuard,
+  requestLog: RequestLog,
+  { onFault }: SharedParts,
+): RequestPipeline {
   const pipeline = new RequestPipeline({
     onFault: (error, { id }) => onFault(error, id),
-    onRefused: ({ message }, { id, path }) =>
-      log.warn({ requestId: id, path, reason: message }, 'request refused'),
   });
+  pipeline.attach(requestLog);
   pipeline.attach(guard);
-  if (log.isLevelEnabled('debug')) pipeline.attach(new RequestLog(log));
   return pipeline;
 }
 

@@ -28,6 +28,8 @@ export interface WriterOptions {
   readonly requestId: string;
   /** Headers of every response to the request, such as those of CORS. */
   readonly headers: Headers;
+  /** Called with the body of a response with a status from 400. */
+  readonly onRefused?: ((error: Rope) => void) | undefined;
   /** Changes the value of `WWW-Authenticate` for the client. */
   readonly rewriteChallenge?: ((value: string) => string) | undefined;
 }
@@ -59,6 +61,7 @@ export class ResponseWriter {
 
   /** Writes a whole response with a JSON body. */
   json(status: number, message: Rope, headers?: Headers): void {
+    if (status >= 400) this.#options.onRefused?.(message);
     const length = String(message.byteLength);
     const own = ['content-type', 'application/json', 'content-length', length, 'cache-control', 'no-store'];
     this.#res.writeHead(status, this.#withCommon(own, headers));

@@ -23,8 +23,7 @@ export function serveDocument(fastify: FastifyInstance, url: string, handler: Ro
 /** Responds with a JSON-RPC error, which every client of the gateway can read. */
 export function sendError(reply: FastifyReply, { status, code, message, headers }: Refusal): void {
   if (headers !== undefined) reply.headers(headers);
-  reply
-    .code(status)
-    .header('content-type', 'application/json')
-    .send(errorRope(undefined, code, message).toBuffer());
+  const error = errorRope(undefined, code, message);
+  reply.request.httpRequest.onRefused(error);
+  reply.code(status).header('content-type', 'application/json').send(error.toBuffer());
 }

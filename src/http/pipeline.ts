@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Batch, Frame } from '../jsonrpc/index.js';
+import type { Batch, Frame, Rope } from '../jsonrpc/index.js';
 import type { Refusal } from './errors.js';
 
 /**
@@ -15,6 +15,7 @@ export class HttpRequest {
   readonly startedAt = performance.now();
   /** The stages that were attached when the request began: each sees it to its end, or not at all. */
   readonly stages: readonly Stage[];
+  #refusal: Rope | undefined;
 
   constructor(
     id: string,
@@ -26,6 +27,16 @@ export class HttpRequest {
     this.socket = socket;
     this.message = message;
     this.stages = stages;
+  }
+
+  /** The JSON-RPC error that is the response; undefined where the request was not refused, or has no body that says why. */
+  get refusal(): Rope | undefined {
+    return this.#refusal;
+  }
+
+  /** The response is a JSON-RPC error with a status from 400. */
+  onRefused(error: Rope): void {
+    this.#refusal = error;
   }
 
   /** The address of the peer: of the client, or of the proxy nearest to the gateway. */
@@ -74,7 +85,6 @@ const NO_STAGES: readonly Stage[] = [];
 export interface PipelineOptions {
   /** Called with what a stage throws from onRequest or onResponse; the request continues. */
   readonly onFault: (error: unknown, request: HttpRequest) => void;
-  readonly onRefused: (refusal: Refusal, request: ParsedRequest) => void;
 }
 
 /** A request that node has read, and its response. */
@@ -153,17 +163,12 @@ export class RequestPipeline {
       const verdict = ask(stages[i] as Stage);
       if (verdict instanceof Promise) {
         return verdict.then((refusal) =>
-          refusal === undefined ? this.#decide(request, i + 1, ask) : this.#refuse(request, refusal),
+          refusal === undefined ? this.#decide(request, i + 1, ask) : refusal,
         );
       }
-      if (verdict !== undefined) return this.#refuse(request, verdict);
+      if (verdict !== undefined) return verdict;
     }
     return undefined;
-  }
-
-  #refuse(request: ParsedRequest, refusal: Refusal): Refusal {
-    this.#options.onRefused(refusal, request);
-    return refusal;
   }
 
   #observe(request: HttpRequest, notify: (stage: Stage) => void): void {

@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { CODE } from '../exchange/errors.js';
 import { errorRope, nameMap } from '../jsonrpc/index.js';
-import type { RequestPipeline } from './pipeline.js';
+import type { HttpRequest, RequestPipeline } from './pipeline.js';
 import type { RequestIds } from './request-id.js';
 
 /** Statuses for what node's parser rejects; 400 for anything else. */
@@ -39,7 +39,7 @@ export class RawRefusals {
     else {
       // Observers read the status here, though the response is written to the socket.
       unfinished.res.statusCode = status;
-      write(socket, unfinished.request.id, { status, message });
+      write(socket, unfinished.request, { status, message });
     }
   }
 
@@ -51,7 +51,7 @@ export class RawRefusals {
   #refuse(socket: Socket, response: RawResponse, req?: IncomingMessage): void {
     const id = req === undefined ? this.#ids.create() : this.#ids.of(req);
     const request = this.#pipeline.beginRaw(id, socket, req);
-    write(socket, id, response);
+    write(socket, request, response);
     this.#pipeline.end(request, { status: response.status, complete: true });
   }
 }
@@ -62,14 +62,16 @@ interface RawResponse {
   readonly allow?: string;
 }
 
-function write(socket: Socket, id: string, { status, message, allow }: RawResponse): void {
-  const body = errorRope(undefined, CODE.server, message).toBuffer();
+function write(socket: Socket, request: HttpRequest, { status, message, allow }: RawResponse): void {
+  const error = errorRope(undefined, CODE.server, message);
+  request.onRefused(error);
+  const body = error.toBuffer();
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Connection: close',
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
-    `X-Request-Id: ${id}`,
+    `X-Request-Id: ${request.id}`,
     ...(allow === undefined ? [] : [`Allow: ${allow}`]),
   ];
   socket.write(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]));

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ResourceMetadata } from '../authorization/resource-metadata.js';
 import { HttpResponse, type ResponseTimes } from '../downstream/http-response.js';
 import { type Headers, NO_HEADERS } from '../downstream/response-writer.js';
+import type { Rope } from '../jsonrpc/index.js';
 import { endRefused, methodNotAllowed } from './errors.js';
 import type { ParsedRequest } from './pipeline.js';
 
@@ -30,8 +31,10 @@ export function routeRaw(fastify: FastifyInstance, options: RawRouteOptions, han
       const headers = req.headers.origin === undefined ? NO_HEADERS : (reply.getHeaders() as Headers);
       const rewriteChallenge =
         metadata === undefined ? undefined : (value: string) => metadata.challenge(value, req);
-      const writerOptions = { requestId: request.id, headers, rewriteChallenge };
-      handle(request.httpRequest, new HttpResponse(req, reply.raw, writerOptions, options));
+      const { httpRequest } = request;
+      const onRefused = (error: Rope): void => httpRequest.onRefused(error);
+      const writerOptions = { requestId: request.id, headers, rewriteChallenge, onRefused };
+      handle(httpRequest, new HttpResponse(req, reply.raw, writerOptions, options));
     },
     handler: () => {},
   });

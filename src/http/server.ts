@@ -67,7 +67,7 @@ export class HttpServer {
       genReqId: (req) => requestIds.of(req),
       clientErrorHandler: (error, socket) => refusals.onClientError(error, socket),
       frameworkErrors: (error, request, reply) => {
-        pipeline.begin(request.id, request.raw, reply.raw);
+        request.httpRequest = pipeline.begin(request.id, request.raw, reply.raw);
         reply.header(REQUEST_ID_HEADER, request.id);
         sendError(reply, refusal(error.statusCode ?? 400, error.message));
       },

@@ -36,7 +36,7 @@ export function buildRoute(config: RouteConfig, limits: LimitsConfig, shared: Sh
   const backendSide = backendSideOptions(config, limits, shared, { transport, onChange });
   const outbounds = eras.map((era) => era.openBackendSide(backendSide));
   const clientSide = clientSideOptions(config, limits, shared);
-  const exchangeLog = new ExchangeLog(shared.exchanges, config.path);
+  const exchangeLog = new ExchangeLog(shared.exchanges, config.path, shared.onExchange);
   const route = new Route({
     path: config.path,
     eraChoice: chooseEra(eras, outbounds, config, shared, transport),

@@ -26,6 +26,8 @@ export interface SharedParts {
   readonly clientState: ClientState;
   readonly results: ResultStore;
   readonly onFault: (error: unknown, requestId?: string) => void;
+  /** Notified of each exchange that has its line in the log: the id of its HTTP request and the status of the response. */
+  readonly onExchange: (requestId: string | undefined, httpStatus: number) => void;
   readonly timings: TransportTimings;
 }
 

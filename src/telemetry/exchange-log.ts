@@ -11,20 +11,28 @@ const MAX_NAME_CHARS = 200;
 export class ExchangeLog {
   readonly #log: Logger;
   readonly #route: string;
+  readonly #onRecorded: (requestId: string | undefined, httpStatus: number) => void;
 
-  constructor(log: Logger, route: string) {
+  /** @param onRecorded notified of each exchange that has its line */
+  constructor(
+    log: Logger,
+    route: string,
+    onRecorded: (requestId: string | undefined, httpStatus: number) => void = () => {},
+  ) {
     this.#log = log;
     this.#route = route;
+    this.#onRecorded = onRecorded;
   }
 
   /**
    * Logs the id of the HTTP request, the request's method and name, the cell, the outcome and the times. Arguments,
    * content and credentials are never logged. What the client may not see of a failing backend is in a line of level
-   * `warn`.
+   * `warn`, as is each response of the gateway's own with a status from 500.
    */
   record(exchange: Exchange, httpStatus: number, outcome: Outcome): void {
     const error = outcome.type === 'error' && outcome.origin === 'gateway' ? outcome : undefined;
-    const level = error?.detail === undefined ? 'info' : 'warn';
+    const level = error !== undefined && (error.detail !== undefined || httpStatus >= 500) ? 'warn' : 'info';
+    this.#onRecorded(exchange.notes.requestId, httpStatus);
     if (!this.#log.isLevelEnabled(level)) return;
     const { request, caller, notes, startedAt } = exchange;
     const { backendEra, backendMs, session, cache } = notes;

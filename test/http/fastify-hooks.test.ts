@@ -19,7 +19,7 @@ function serverWithEndpoint(): HttpServer {
   const service = { path: '/mcp' } as RouteService;
   const server = new HttpServer({
     endpoints: [{ service, inbounds: [], sse: undefined, forwardAuthorization: true, metadata: undefined }],
-    pipeline: new RequestPipeline({ onFault: () => {}, onRefused: () => {} }),
+    pipeline: new RequestPipeline({ onFault: () => {} }),
     guard: new RequestGuard({
       host: '127.0.0.1',
       publicUrl: undefined,

@@ -85,7 +85,7 @@ describe('the line of an exchange', () => {
   test('has no backend era where no backend was reached, and the name of an error of the gateway', () => {
     const error = gatewayError(EXCHANGE_ERRORS.ERAGATE_QUOTA, { limit: 1, what: 'tasks' });
     const [line] = logged(exchangeOf('tools/list', undefined), 503, error);
-    expect(line).toMatchObject({ level: 30, cell: 'M-', outcome: -32603, error: 'ERAGATE_QUOTA' });
+    expect(line).toMatchObject({ level: 40, cell: 'M-', outcome: -32603, error: 'ERAGATE_QUOTA' });
     expect(line).not.toHaveProperty('name');
     expect(line).not.toHaveProperty('detail');
   });
