@@ -72,6 +72,8 @@ export interface ParkedCallLimits {
   readonly maxParkedPerPrincipal: number;
   /** Of all callers without a credential together. */
   readonly maxParkedAnonymous: number;
+  /** Rounds of server requests in one call. */
+  readonly maxRounds: number;
 }
 
 /** The sides of an era that talk to the clients of a route. */

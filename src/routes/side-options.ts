@@ -97,7 +97,7 @@ export function clientSideOptions(
       state: clientState,
       holdMs: timeouts.streamMs === 0 ? undefined : timeouts.streamMs,
     },
-    questions,
+    questions: { ...questions, maxRounds: limits.rounds },
     tasks,
     httpSse: legacySse,
   };

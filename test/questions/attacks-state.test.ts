@@ -234,6 +234,10 @@ describe('a state serves the one call, principal and round that it was made for'
       call.caller.retry(call.round.state, { [call.round.key]: accept('x') }),
     );
     expect(message).toContain('used already');
+    // The same retry again is that of a client that did not receive its response, and nobody else's.
+    await goesOn(call);
+    const other = new ModernCaller(gateway.url('/mcp'), { key: 1 });
+    await refused(() => other.retry(call.round.state, { [call.round.key]: accept('mine') }));
     expect(backend.calls).toHaveLength(begun);
   });
 

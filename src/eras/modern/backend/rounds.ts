@@ -5,8 +5,8 @@ import { type Edits, getMember, type ResultFrame, Rope, textOf } from '../../../
 import { InputFailed, type InputRequest, readInputRequests } from '../wire/input-requests.js';
 import { askInput, type InputResponse } from './ask-input.js';
 
-/** Pauses before a round without server requests, as in the official clients. */
-const EMPTY_ROUND = { firstMs: 250, longestMs: 5_000 };
+/** Pauses before a round without server requests, the first as in the official clients. */
+const EMPTY_ROUND = { firstMs: 250, longestMs: 1_000 };
 /** Pauses before a URL is sent again: the client accepts it before the user has finished there. */
 const SAME_URL = { firstMs: 1_000, longestMs: 5_000 };
 
@@ -36,9 +36,8 @@ export class Rounds {
    * @throws InputFailed if the requests are invalid or cannot be answered
    */
   async next({ bytes, result }: ResultFrame): Promise<Edits> {
-    if (++this.#round > this.#maxRounds)
-      throw new InputFailed(`more than ${this.#maxRounds} rounds of questions`);
     const requests = readInputRequests(bytes, getMember(bytes, result, 'inputRequests'), this.#nextId);
+    if (++this.#round > this.#maxRounds) throw new InputFailed(this.#tooMany(requests.length === 0));
     const state = getMember(bytes, result, 'requestState');
     if (requests.length === 0 && state?.kind !== 'string')
       throw new InputFailed('the server asked for nothing');
@@ -51,6 +50,13 @@ export class Rounds {
     if (requests.length > 0) edits.set('inputResponses', responsesOf(requests, answers));
     edits.set('requestState', state === undefined ? undefined : textOf(bytes, state));
     return edits;
+  }
+
+  #tooMany(isEmpty: boolean): string {
+    const rounds = `in more than ${this.#maxRounds} rounds of one call (limits.rounds)`;
+    return isEmpty
+      ? `the server returned requestState without inputRequests ${rounds}`
+      : `the server asks ${rounds}`;
   }
 
   async #pace(requests: readonly InputRequest[]): Promise<void> {

@@ -13,7 +13,7 @@ import { lackingCapabilities, refusalOf, serverRequestKind } from '../wire/serve
 import { OpenServerRequests } from './open-server-requests.js';
 import type { Parkable, ParkedCall, ParkedCallStore } from './parked-calls.js';
 import { MAX_PENDING, type PendingRequest, PendingRequests } from './pending-requests.js';
-import { requestDigest } from './request-state.js';
+import { answersDigest, requestDigest } from './request-state.js';
 
 /** Default of {@link InteractiveCallOptions.gatherMs}. */
 const GATHER_MS = 25;
@@ -54,6 +54,10 @@ export class InteractiveCall implements Channel, Parkable {
   /** Undefined until the first one, since most calls have none. */
   #serverRequests: OpenServerRequests | undefined;
   #parkedCall: ParkedCall<InteractiveCall> | undefined;
+  /** The retry whose response is due: its round, and the digest of its answers. */
+  #retried: { readonly round: number; readonly answers: string } | undefined;
+  /** Rounds in which the client has answered something. */
+  #answeredRounds = 0;
   #gathering: NodeJS.Timeout | undefined;
   /** The credentials of a retry are being verified. */
   #verifying = false;
@@ -135,8 +139,10 @@ export class InteractiveCall implements Channel, Parkable {
     const isFirst = this.#pending.size === 0;
     this.#pending.add(pending);
     if (!isFirst) return;
-    const restoreTime = this.#store.suspend(this.#parkedCall as ParkedCall<InteractiveCall>);
-    const { forwarded } = retry;
+    const parkedCall = this.#parkedCall as ParkedCall<InteractiveCall>;
+    const restoreTime = this.#store.suspend(parkedCall);
+    const { forwarded, bytes, responses } = retry;
+    this.#retried = { round: parkedCall.round, answers: answersDigest(bytes, responses) };
     const verifying =
       forwarded.authorization === undefined ? undefined : this.#exchange.tryCredentials(forwarded);
     if (verifying === undefined) {
@@ -170,8 +176,12 @@ export class InteractiveCall implements Channel, Parkable {
     this.#serverRequests?.settleAll(() => new ServerRequestRefused('the call has ended', CODE.internal));
     this.#outcome = final;
     if (this.#pending.size === 0 && this.#exchange.parked) return;
-    if (this.#parkedCall !== undefined) this.#store.release(this.#parkedCall);
-    for (const pending of this.#pending.take()) this.#write(pending, this.#exchange, final);
+    const write = (pending: PendingRequest): void => this.#write(pending, this.#exchange, final);
+    if (this.#parkedCall !== undefined) {
+      if (this.#pending.size > 0) this.#settle(this.#parkedCall, write, sizeOf(final));
+      this.#store.release(this.#parkedCall);
+    }
+    for (const pending of this.#pending.take()) write(pending);
   }
 
   /** No retry came in time: the server gets the refusal of its kind of request, and the call ends. */
@@ -198,7 +208,11 @@ export class InteractiveCall implements Channel, Parkable {
     }
     this.#exchange.renew(forwarded);
     this.#exchange.unpark(pending.progressToken);
-    if (responses !== undefined) this.#serverRequests?.answer(bytes, responses);
+    if (responses !== undefined && this.#serverRequests !== undefined) {
+      const open = this.#serverRequests.size;
+      this.#serverRequests.answer(bytes, responses);
+      if (this.#serverRequests.size < open) this.#answeredRounds++;
+    }
     // Requests without an answer are sent again, together with new ones.
     if (this.#hasServerRequests) this.#gather();
   }
@@ -250,10 +264,44 @@ export class InteractiveCall implements Channel, Parkable {
       this.expire();
       return;
     }
+    if (this.#answeredRounds >= this.#store.maxRounds) {
+      this.#endForRounds(serverRequests);
+      return;
+    }
     const inputRequests = serverRequests.inputRequests();
     const result = new Rope().push('{"resultType":"input_required","inputRequests":').push(inputRequests);
     result.push(`,"requestState":"${this.#store.startRound(parkedCall, openSince)}"}`);
     this.#exchange.park();
-    for (const { id, response } of this.#pending.take()) response.end(200, resultRope(id, result));
+    const text = result.toBuffer();
+    const write = ({ id, response }: PendingRequest): void =>
+      response.end(200, resultRope(id, new Rope().push(text)));
+    this.#settle(parkedCall, write, text.length);
+    for (const pending of this.#pending.take()) write(pending);
   }
+
+  /** Keeps the response to the last retry, for copies of it that come later. */
+  #settle(
+    parkedCall: ParkedCall<InteractiveCall>,
+    write: (pending: PendingRequest) => void,
+    bytes: number,
+  ): void {
+    if (this.#retried === undefined) return;
+    const { round, answers } = this.#retried;
+    this.#retried = undefined;
+    this.#store.settle(parkedCall, round, { answers, write, bytes });
+  }
+
+  /** The server has sent requests in as many rounds as one call may have. */
+  #endForRounds(serverRequests: OpenServerRequests): void {
+    const message = `the server asks in more than ${this.#store.maxRounds} rounds of one call (limits.rounds)`;
+    serverRequests.settleAll(
+      ({ method }) => refusalOf(method) ?? new ServerRequestRefused(message, CODE.internal),
+    );
+    this.#end(ownError({ code: CODE.internal, message: `Cannot request input: ${message}` }));
+  }
+}
+
+/** Bytes that an outcome keeps in memory. */
+function sizeOf(outcome: Outcome): number {
+  return outcome.type === 'result' ? outcome.bytes.length : (outcome.raw?.length ?? outcome.message.length);
 }

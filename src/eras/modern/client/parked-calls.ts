@@ -5,6 +5,7 @@ import type { Sealer } from '../../../exchange/utils/sealer.js';
 import type { Ticker, Ticking } from '../../../exchange/utils/ticker.js';
 import { NOWHERE } from '../../../exchange/utils/unordered-set.js';
 import { openState, type RequestState, sealState } from './request-state.js';
+import { type SettledRound, SettledRounds } from './settled-rounds.js';
 
 export interface ParkingOptions {
   /** Path of the route that the calls are on. */
@@ -17,6 +18,8 @@ export interface ParkingOptions {
   readonly maxParkedPerPrincipal: number;
   /** Of all callers without a credential. */
   readonly maxParkedAnonymous: number;
+  /** Limit of the rounds of server requests in one call. */
+  readonly maxRounds: number;
 }
 
 /** A call that can wait for a retry of its client. */
@@ -41,11 +44,16 @@ export interface ParkedCall<Call> {
 /** The result of looking up a `requestState`. */
 export type Found<Call> =
   | { readonly kind: 'parked'; readonly parkedCall: ParkedCall<Call> }
+  /** A retry with this state has its response. */
+  | { readonly kind: 'settled'; readonly settled: SettledRound }
   /** The retry repeats the call; nothing was kept for it. */
   | { readonly kind: 'repeat' }
   /** Not sealed by this gateway; it may be the backend's own. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'refused'; readonly reason: string };
+
+/** The result for a state whose round is over. */
+export const USED = { kind: 'refused', reason: 'it was used already' } as const;
 
 /**
  * Calls that wait for a retry with the client's answers, while no HTTP request is open for them. Their number and their
@@ -56,6 +64,7 @@ export class ParkedCallStore<Call extends Parkable> implements Ticking {
   readonly #options: ParkingOptions;
   readonly #instance = randomBytes(6).toString('base64url');
   readonly #parkedCalls = new Map<string, ParkedCall<Call>>();
+  readonly #settled = new SettledRounds();
   readonly #quota: Quota;
 
   constructor(options: ParkingOptions) {
@@ -69,6 +78,10 @@ export class ParkedCallStore<Call extends Parkable> implements Ticking {
       { max, maxPerPrincipal, maxAnonymous },
       (whose) => `calls${whose} that wait for answers`,
     );
+  }
+
+  get maxRounds(): number {
+    return this.#options.maxRounds;
   }
 
   get size(): number {
@@ -112,6 +125,11 @@ export class ParkedCallStore<Call extends Parkable> implements Ticking {
     );
   }
 
+  /** Keeps the response to a retry of a round, for copies of the retry that come later. */
+  settle({ id, principal }: ParkedCall<Call>, round: number, settled: Omit<SettledRound, 'principal'>): void {
+    this.#settled.add(id, round, { principal, ...settled });
+  }
+
   /** Stops the time of a call while a retry is verified; the returned function lets it go on as before. */
   suspend(parkedCall: ParkedCall<Call>): () => void {
     const { expiresAt } = parkedCall;
@@ -148,9 +166,9 @@ export class ParkedCallStore<Call extends Parkable> implements Ticking {
     if (reason !== undefined) return { kind: 'refused', reason };
     if (state.call === '') return { kind: 'repeat' };
     const parkedCall = this.#parkedCalls.get(state.call);
-    if (parkedCall === undefined || parkedCall.round !== state.round)
-      return { kind: 'refused', reason: 'it was used already' };
-    return { kind: 'parked', parkedCall };
+    if (parkedCall?.round === state.round) return { kind: 'parked', parkedCall };
+    const settled = this.#settled.find(state.call, state.round);
+    return settled === undefined ? USED : { kind: 'settled', settled };
   }
 
   tick(now: number): void {

@@ -65,6 +65,12 @@ export function requestDigest(method: string, bytes: Buffer, params: JsonNode | 
   return hash.digest('base64url');
 }
 
+/** Digest of the answers of a retry: equal for equal answers, whatever the order of their members. */
+export function answersDigest(bytes: Buffer, responses: JsonNode | undefined): string {
+  const text = responses === undefined ? '' : canonicalText(bytes, responses, CANONICAL_LEVELS);
+  return createHash('sha256').update(text).digest('base64url');
+}
+
 const byKey = (a: { key: string }, b: { key: string }): number =>
   a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 

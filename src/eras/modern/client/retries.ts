@@ -1,5 +1,5 @@
 import type { Caller } from '../../../exchange/caller.js';
-import { ownerOf } from '../../../exchange/credentials.js';
+import { ownerOf, type Principal } from '../../../exchange/credentials.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
@@ -18,10 +18,10 @@ import {
   writeObject,
 } from '../../../jsonrpc/index.js';
 import type { InteractiveCall } from './interactive-call.js';
-import type { Found, ParkedCallStore } from './parked-calls.js';
+import { type Found, type ParkedCallStore, USED } from './parked-calls.js';
 import { writeRefusal } from './refusal.js';
 import { callerOf, type ModernRequest, pendingRequestOf } from './request.js';
-import { requestDigest } from './request-state.js';
+import { answersDigest, requestDigest } from './request-state.js';
 
 /** Members of the params that a retry has in addition to those of the call. */
 const RETRY_MEMBERS: ReadonlyMap<string, undefined> = new Map([
@@ -72,7 +72,7 @@ export class Retries {
     const { bytes } = frame;
     const params = frame.params as JsonNode;
     let found = this.#find(request);
-    if (found?.kind === 'parked' && found.parkedCall.principal !== call.principal) {
+    if (found !== undefined && belongsToOther(found, call.principal)) {
       // Only the backend can verify that a renewed credential belongs to the owner that it names.
       const refusal = await refusedBy(route, callerOf(request));
       if (refusal !== undefined) {
@@ -89,12 +89,18 @@ export class Retries {
       found.parkedCall.call.resume(pendingRequestOf(request), { forwarded, bytes, responses });
       return 'handled';
     }
+    if (found?.kind === 'settled') {
+      const { settled } = found;
+      if (settled.answers !== answersDigest(bytes, responses)) return refuseState(request, USED.reason);
+      settled.write(pendingRequestOf(request));
+      return 'handled';
+    }
     if (found?.kind === 'repeat') {
       const declined = responses === undefined ? undefined : refusedAction(bytes, responses);
       if (declined === undefined) return 'repeat';
       return refuse(request, `the server needs what was answered with ${declined}`);
     }
-    if (found?.kind === 'refused') return refuse(request, `Invalid or expired requestState: ${found.reason}`);
+    if (found?.kind === 'refused') return refuseState(request, found.reason);
     // A state that the gateway has not sealed may be that of a modern backend.
     const era = await route.eraFor(callerOf(request)).catch(ignoreFailure);
     return era === 'modern' ? 'of-backend' : refuse(request, 'Invalid or expired requestState');
@@ -113,6 +119,16 @@ export class Retries {
 function refuse({ call, frame }: ModernRequest, message: string): 'handled' {
   call.response.end(400, errorRope(frame.id, CODE.invalidParams, message));
   return 'handled';
+}
+
+function refuseState(request: ModernRequest, reason: string): 'handled' {
+  return refuse(request, `Invalid or expired requestState: ${reason}`);
+}
+
+/** Whether a call is that of another credential, which names the same owner. */
+function belongsToOther(found: Found<InteractiveCall>, principal: Principal): boolean {
+  if (found.kind === 'parked') return found.parkedCall.principal !== principal;
+  return found.kind === 'settled' && found.settled.principal !== principal;
 }
 
 /** The error with which the backend refuses the credentials of a caller; undefined if it accepts them. */

@@ -33,11 +33,19 @@ async function post(method: string, params: Record<string, unknown>, headers: Re
   const limits = { max: 9, maxPerPrincipal: 9, maxAnonymous: 9 };
   const shared = { route: '/mcp', sealer: new Sealer([]), ticker: new Ticker() };
   const inbound = new ModernInbound(
-    { ...shared, timeoutMs: 1_000, maxParked: 9, maxParkedPerPrincipal: 9, maxParkedAnonymous: 9 },
+    {
+      ...shared,
+      timeoutMs: 1_000,
+      maxParked: 9,
+      maxParkedPerPrincipal: 9,
+      maxRounds: 10,
+      maxParkedAnonymous: 9,
+    },
     { ...shared, ttlMs: 1_000, ...limits },
   );
   const answers: { status: number; body: unknown }[] = [];
   const response = {
+    allowStream: () => {},
     acceptsEvents: true,
     status: 500,
     onAbort: () => {},

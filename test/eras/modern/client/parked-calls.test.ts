@@ -27,6 +27,7 @@ function setUp(options: Partial<ParkingOptions> = {}) {
     timeoutMs: 1_000,
     maxParked: 4,
     maxParkedPerPrincipal: 2,
+    maxRounds: 10,
     maxParkedAnonymous: 3,
     ...options,
   });
