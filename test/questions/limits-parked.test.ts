@@ -36,7 +36,7 @@ describe('more calls that wait for answers than there may be', () => {
     const parked = await all([0, 1], () => caller().asked());
     const third = await caller().start();
     expect(third.status).toBe(503);
-    expect(third.json.error).toEqual({
+    expect(third.json.error).toMatchObject({
       code: -32603,
       message: expect.stringMatching(/limit of 2 calls that wait/),
     });

@@ -10,6 +10,11 @@ const IDLE_TURNS = 4;
 
 /** Events that the loop has read from sockets and pipes so far. */
 const eventCount = (): number => nodeTiming.uvMetricsInfo.events;
+
+/** Work in other threads that ends without an event before: look-ups of names, and files. */
+const ELSEWHERE = /^(GetAddrInfoReqWrap|FSReqCallback|FSReqPromise)$/;
+const worksElsewhere = (): boolean => process.getActiveResourcesInfo().some((name) => ELSEWHERE.test(name));
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /**
@@ -28,7 +33,7 @@ async function run(stopped: () => boolean): Promise<void> {
     seen = now;
     if (idle < IDLE_TURNS || stopped()) continue;
     idle = 0;
-    if (vi.getTimerCount() > 0) vi.advanceTimersToNextTimer();
+    if (vi.getTimerCount() > 0 && !worksElsewhere()) vi.advanceTimersToNextTimer();
     else await new Promise((resolve) => later(resolve, 1));
   }
 }
@@ -38,7 +43,7 @@ async function run(stopped: () => boolean): Promise<void> {
  * done, and then at once, to the next timer. Nothing is late on a busy machine, and no test waits.
  *
  * What node times by itself (idle sockets, `AbortSignal.timeout`) keeps to real time, and so does undici. Not for files with child
- * processes, compression or file access: their work is not seen as such.
+ * processes or compression: their work is not seen as such.
  */
 export function useVirtualTime(): void {
   let over = false;
