@@ -6,6 +6,7 @@ import type { ConfiguredLoss } from '../../era.js';
 import type { InitializeInfo } from '../wire/initialize-info.js';
 import { NEWEST_LEGACY } from '../wire/revisions.js';
 import { LostSessionRules } from './lost-sessions.js';
+import { NotificationSlots } from './notification-queue.js';
 import { TIME_LIMITS, type TimeLimits } from './time-limits.js';
 
 const MAX_INFOS = 100;
@@ -27,6 +28,7 @@ export interface LegacyBackendOptions {
 
 /** State that all sessions with one legacy backend share. */
 export class LegacyBackend {
+  readonly notificationSlots = new NotificationSlots();
   /** In messages to people. */
   readonly name: string;
   readonly transport: Transport;

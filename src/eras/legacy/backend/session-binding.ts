@@ -19,6 +19,7 @@ import { Backoff, RECONNECT } from '../../../exchange/utils/backoff.js';
 import { type NotificationFrame, parseFrame, type RequestFrame, Rope } from '../../../jsonrpc/index.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import { accepts } from './credential-check.js';
+import { NotificationQueue } from './notification-queue.js';
 import { respondTo, type ServerRequestHandler } from './server-requests.js';
 import type { BackendSession } from './session.js';
 import type { SessionListener, SessionObserver } from './session-events.js';
@@ -57,6 +58,7 @@ export class LegacySessionBinding
   #hadSession = false;
   #reopenTimer: NodeJS.Timeout | undefined;
   readonly #backoff = new Backoff(RECONNECT);
+  #notifications: NotificationQueue | undefined;
   /** Calls in flight during which the server may send requests. */
   #expecting = 0;
   #closeStreamTimer: NodeJS.Timeout | undefined;
@@ -170,11 +172,16 @@ export class LegacySessionBinding
 
   notify(method: string, bytes: Buffer): void {
     if (method === 'notifications/initialized') return;
-    void this.#session?.post(new Rope().push(bytes), this.forwarded);
+    const session = this.#session;
+    if (session === undefined) return;
+    this.#notifications ??= new NotificationQueue(session.backend.notificationSlots);
+    const send = (): Promise<unknown> => session.post(new Rope().push(bytes), this.forwarded);
+    this.#notifications.push(send, bytes.length);
   }
 
   async end(): Promise<void> {
     this.#ended = true;
+    this.#notifications?.clear();
     clearTimeout(this.#reopenTimer);
     clearTimeout(this.#closeStreamTimer);
     const session = this.#session ?? (await this.#opening?.catch(() => undefined));

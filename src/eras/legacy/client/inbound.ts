@@ -147,7 +147,12 @@ export class LegacyInbound implements Inbound {
     } else {
       if (isLeft(session)) await resume(route, call, session);
       if (!(await this.#admits(route, call, session, body))) return;
-      this.#oneWay(session, call, body);
+      try {
+        this.#oneWay(session, call, body);
+      } catch (error) {
+        refuse(call, undefined, error);
+        return;
+      }
       call.response.endEmpty(202);
     }
   }
@@ -274,6 +279,15 @@ export class LegacyInbound implements Inbound {
     session.binding?.notify(method, bytes.subarray(root.start, root.end));
   }
 
+  /** A batch has no response for a notification that is refused. */
+  #oneWayOfBatch(session: LegacyClientSession, call: HttpCall, frame: OneWay): void {
+    try {
+      this.#oneWay(session, call, frame);
+    } catch (error) {
+      if (!(error instanceof ExchangeError)) throw error;
+    }
+  }
+
   /** JSON-RPC batches exist in 2025-03-26 alone. */
   async #batch(
     route: RouteService,
@@ -309,7 +323,7 @@ export class LegacyInbound implements Inbound {
     await Promise.all(
       batch.items.map((item) => {
         if (item instanceof FrameError) reply(400, errorRope(item.id, item.code, item.message));
-        else if (item.type !== 'request') this.#oneWay(session, call, item);
+        else if (item.type !== 'request') this.#oneWayOfBatch(session, call, item);
         else if (item.method === 'initialize') {
           reply(
             200,
