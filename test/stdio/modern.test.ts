@@ -116,6 +116,28 @@ test('each listener gets changes under the id of its own subscription', async ()
   await second?.done;
 });
 
+test('changes without a subscription id go to every listener that asked for them', async () => {
+  const { url } = await startRig({ backend, server });
+  const listen = (authorization: string, notifications: object) =>
+    openModern(
+      url,
+      'subscriptions/listen',
+      { notifications },
+      { id: authorization, headers: { authorization } },
+    );
+  const tools = await listen('Bearer a', { toolsListChanged: true });
+  const both = await listen('Bearer b', { toolsListChanged: true, resourceSubscriptions: ['a:b'] });
+  for (const stream of [tools, both]) await stream.next();
+  await call(url, 'untagged', { method: 'notifications/resources/updated', params: { uri: 'a:b/c' } });
+  await call(url, 'untagged', { method: 'notifications/tools/list_changed', params: null });
+  await call(url, 'untagged', { method: 'notifications/prompts/list_changed' });
+  const updated = (await both.next()).json;
+  expect(updated).toMatchObject({ method: 'notifications/resources/updated', params: { uri: 'a:b/c' } });
+  expect(updated.params._meta[SUBSCRIPTION]).toBe('Bearer b');
+  for (const stream of [tools, both])
+    expect((await stream.next()).json.method).toBe('notifications/tools/list_changed');
+});
+
 test('a legacy client gets results and changes from a modern server', async () => {
   const { url } = await startRig({ backend, server });
   const session = await legacy(url);

@@ -210,6 +210,11 @@ const TOOLS = {
       notify('notifications/tools/list_changed', { _meta: { [SUBSCRIPTION]: id } });
     return text('changed');
   },
+  // As mcp-go 1.2.1 does on standard streams.
+  untagged({ method, params }) {
+    notify(method, params);
+    return text('changed');
+  },
   update({ uri }) {
     notify('notifications/resources/updated', { uri });
     return text('updated');

@@ -8,6 +8,7 @@ import {
   textOf,
   writeObject,
 } from '../../jsonrpc/index.js';
+import { type ListenFilter, listenFilterOf } from './listen-filter.js';
 
 /** Methods and members that the transport reads, since all messages share one channel in either direction. */
 export const INITIALIZE = 'initialize';
@@ -64,17 +65,26 @@ export interface RequestTraits {
   readonly wantsLog: boolean;
   /** JSON text of its `_meta` without the progress token. */
   readonly envelope: () => Rope | undefined;
+  /** The changes that a `subscriptions/listen` asked for; undefined for other requests. */
+  readonly listensTo: ListenFilter | undefined;
 }
 
-const NO_TRAITS: RequestTraits = { progressToken: undefined, wantsLog: false, envelope: () => undefined };
+const NO_TRAITS: RequestTraits = {
+  progressToken: undefined,
+  wantsLog: false,
+  envelope: () => undefined,
+  listensTo: undefined,
+};
 
-export function traitsOf({ bytes, params }: RequestFrame): RequestTraits {
+export function traitsOf(frame: RequestFrame): RequestTraits {
+  const { bytes, params, method } = frame;
   const meta = metaOf(bytes, params);
   if (meta === undefined) return NO_TRAITS;
   return {
     progressToken: scalarText(bytes, getMember(bytes, meta, 'progressToken')),
     wantsLog: getMember(bytes, meta, LOG_LEVEL) !== undefined,
     envelope: () => written(bytes, meta, new Map([['progressToken', undefined]])),
+    listensTo: method === LISTEN ? listenFilterOf(frame) : undefined,
   };
 }
 

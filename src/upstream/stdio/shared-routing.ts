@@ -1,4 +1,4 @@
-import { covers } from '../../exchange/changes/change.js';
+import { changeOf, covers, isChange } from '../../exchange/changes/change.js';
 import type { NotificationFrame, RequestFrame } from '../../jsonrpc/index.js';
 import type { InFlightRequest } from './in-flight-request.js';
 import {
@@ -15,9 +15,6 @@ import {
 import type { Routing, RoutingContext } from './routing.js';
 import { StdioSession } from './session.js';
 
-const UPDATED = 'notifications/resources/updated';
-const LIST_CHANGED = /^notifications\/\w+\/list_changed$/;
-
 /**
  * Routes the messages of a process that independent callers share: those of the era without sessions, or the sessions
  * of all clients with `process: shared`. No caller gets messages caused by another one.
@@ -27,6 +24,8 @@ export class SharedRouting implements Routing {
   readonly #context: RoutingContext;
   /** The resources that each session is subscribed to. */
   readonly #sessions = new Map<StdioSession, Set<string>>();
+  /** The server tags its changes with the id of a subscription, as the revision requires. */
+  #tagsChanges = false;
 
   constructor(context: RoutingContext) {
     this.#context = context;
@@ -67,11 +66,12 @@ export class SharedRouting implements Routing {
     const subscription = subscriptionOf(frame);
     if (frame.method === PROGRESS) this.#onProgress(frame);
     else if (subscription !== undefined) {
+      this.#tagsChanges ||= isChange(frame.method);
       const request = this.#context.requests.get(keyOf(subscription));
       if (request !== undefined) this.#context.deliver(request, withSubscription(frame, request.id));
     } else if (frame.method === CANCELLED) this.#onCancelled(frame);
     else if (frame.method === LOG) this.#onLog(frame);
-    else if (frame.method === UPDATED || LIST_CHANGED.test(frame.method)) this.#onChange(frame);
+    else if (isChange(frame.method)) this.#onChange(frame);
   }
 
   end(): void {
@@ -126,10 +126,19 @@ export class SharedRouting implements Routing {
     if (request?.method === LISTEN) this.#context.finish(request);
   }
 
-  /** Passes on a change to each session: of a resource, to those that are subscribed to it. */
-  #onChange({ method, bytes, params }: NotificationFrame): void {
-    const uri = method === UPDATED && params !== undefined ? paramOf({ bytes, params }, 'uri') : undefined;
-    const updated = uri === undefined ? undefined : String(JSON.parse(uri));
+  /**
+   * Passes on a change to each session: of a resource, to those that are subscribed to it. One that lacks the id of a
+   * subscription goes to every subscription that asked for it: mcp-go 1.2.1 sends changes so.
+   */
+  #onChange(frame: NotificationFrame): void {
+    const { method, bytes } = frame;
+    const { uri: updated } = changeOf(frame);
+    if (!this.#tagsChanges) {
+      for (const request of this.#context.requests.values()) {
+        if (request.traits.listensTo?.(method, updated) === true)
+          this.#context.deliver(request, withSubscription(frame, request.id));
+      }
+    }
     for (const [session, uris] of this.#sessions) {
       const wanted = updated === undefined || [...uris].some((subscribed) => covers(subscribed, updated));
       if (wanted && !session.backlogged) session.deliverNotification(bytes);
