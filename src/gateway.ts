@@ -3,7 +3,7 @@ import { type Logger, pino } from 'pino';
 import type { Config, RouteConfig } from './config/index.js';
 import { ReplayBudget } from './downstream/replay-budget.js';
 import { ClientState } from './exchange/client-state.js';
-import { openResultStore } from './exchange/result-cache/result-cache.js';
+import { openResultStore } from './exchange/result-cache/result-store.js';
 import { Sealer } from './exchange/utils/sealer.js';
 import { Ticker } from './exchange/utils/ticker.js';
 import type { Endpoint } from './http/endpoint.js';

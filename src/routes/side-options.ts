@@ -3,7 +3,7 @@ import type { LimitsConfig, RouteConfig } from '../config/index.js';
 import type { ReplayBudget } from '../downstream/replay-budget.js';
 import { type BackendSideOptions, type ClientSideOptions, ERAS, type Era } from '../eras/index.js';
 import type { ClientState } from '../exchange/client-state.js';
-import type { ResultStore } from '../exchange/result-cache/result-cache.js';
+import type { ResultStore } from '../exchange/result-cache/result-store.js';
 import type { Sealer } from '../exchange/utils/sealer.js';
 import type { Ticker } from '../exchange/utils/ticker.js';
 import type { ProcessLimit } from '../upstream/stdio/process-limit.js';

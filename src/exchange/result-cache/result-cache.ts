@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { type Change, covers, RESOURCE_UPDATED } from '../changes/change.js';
 import type { Exchange } from '../exchange.js';
 import type { Outcome, ResultOutcome } from '../outcome.js';
@@ -6,6 +5,7 @@ import type { EraName } from '../revision.js';
 import { abortable } from '../utils/abortable.js';
 import { type CacheKey, cacheKey, INVALIDATED_BY } from './cache-key.js';
 import { KeptResult } from './kept-result.js';
+import type { ResultStore, StoredResult, Subject } from './result-store.js';
 import { type SharedEnd, SharedRequest } from './shared-request.js';
 
 export interface ResultCacheOptions {
@@ -26,35 +26,6 @@ export interface CacheCounts {
   invalidations: number;
 }
 
-/** What changes can invalidate. */
-interface Subject {
-  readonly method: string;
-  /** Of a resource. */
-  readonly uri: string | undefined;
-}
-
-interface Entry extends Subject {
-  readonly owner: ResultCache;
-  readonly outcome: ResultOutcome;
-  readonly kept: KeptResult;
-}
-
-/** Memory of an entry, as a multiple of its bytes: it also holds nodes, and the texts for each form. */
-const WEIGHT = 3;
-const OVERHEAD_BYTES = 1_024;
-const MAX_ENTRIES = 50_000;
-
-/** The results of several caches under one limit of memory. */
-export type ResultStore = LRUCache<string, Entry>;
-
-export function openResultStore(maxBytes: number, maxEntries = MAX_ENTRIES): ResultStore {
-  return new LRUCache({
-    max: maxEntries,
-    maxSize: maxBytes,
-    sizeCalculation: ({ outcome }, key) => outcome.bytes.length * WEIGHT + key.length + OVERHEAD_BYTES,
-  });
-}
-
 /** Limits the hints of backends. */
 const LONGEST_MS = 24 * 3_600_000;
 
@@ -71,11 +42,6 @@ export class ResultCache {
   constructor(options: ResultCacheOptions) {
     this.#options = options;
     this.#entries = options.store;
-  }
-
-  /** Results that are kept, those of other caches in the store too. */
-  get size(): number {
-    return this.#entries.size;
   }
 
   /** The outcome of a request: a cached result, that of an equal request in flight, or that of `ask`. */
@@ -164,11 +130,11 @@ export class ResultCache {
     }
   }
 
-  #find({ own, shared }: CacheKey): Entry | undefined {
+  #find({ own, shared }: CacheKey): StoredResult | undefined {
     return this.#get(own) ?? (shared === undefined ? undefined : this.#get(shared));
   }
 
-  #get(key: string): Entry | undefined {
+  #get(key: string): StoredResult | undefined {
     return this.#entries.get(this.#nameOf(key));
   }
 

@@ -22,10 +22,6 @@ export class Quota {
     this.#what = what;
   }
 
-  get size(): number {
-    return this.#size;
-  }
-
   /** The limit that one more would exceed: of all, or of this principal. */
   full(principal: Principal): 'all' | 'own' | undefined {
     if (this.#size >= this.#limits.max) return 'all';

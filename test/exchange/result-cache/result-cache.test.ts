@@ -9,7 +9,8 @@ import { Exchange } from '../../../src/exchange/exchange.js';
 import { type Outcome, ownError, type ResultOutcome } from '../../../src/exchange/outcome.js';
 import { cacheKey } from '../../../src/exchange/result-cache/cache-key.js';
 import type { Freshness } from '../../../src/exchange/result-cache/kept-result.js';
-import { openResultStore, ResultCache } from '../../../src/exchange/result-cache/result-cache.js';
+import { ResultCache } from '../../../src/exchange/result-cache/result-cache.js';
+import { openResultStore } from '../../../src/exchange/result-cache/result-store.js';
 import { getMember } from '../../../src/jsonrpc/index.js';
 import { resultOutcome, scanned } from '../../support/json-node.js';
 
@@ -74,12 +75,7 @@ const list = (text: string, freshness: Freshness | undefined = MINUTE): ResultOu
 const textOf = (outcome: Outcome) =>
   outcome.type === 'error' ? `error ${outcome.message}` : JSON.parse(outcome.bytes.toString()).n;
 
-function start({
-  maxBytes = 1_000_000,
-  store = openResultStore(maxBytes),
-  name = '/a',
-  staleIfErrorMs = 0,
-} = {}) {
+function start({ store = openResultStore(1_000_000), name = '/a', staleIfErrorMs = 0 } = {}) {
   const cache = new ResultCache({ store, name, staleIfErrorMs });
   let n = 0;
   /** Asks, and has a new answer at hand each time. */
@@ -190,14 +186,16 @@ test('a shared result is for all who show no credential, and for no one who does
 });
 
 test('entries are bounded in number and bytes', async () => {
-  const few = start({ store: openResultStore(1_000_000, 2) });
+  const store = openResultStore(1_000_000, 2);
+  const few = start({ store });
   for (const cursor of ['a', 'b', 'a', 'c', 'a', 'b']) await few.ask({ params: `{"cursor":"${cursor}"}` });
-  expect(few.cache.size).toBe(2);
+  expect(store.size).toBe(2);
   expect(few.asked()).toBe(4);
-  const small = start({ maxBytes: 40_000 });
+  const limited = openResultStore(40_000);
+  const small = start({ store: limited });
   const big = () => list('x'.repeat(10_000));
   for (const cursor of ['a', 'b']) await small.ask({ params: `{"cursor":"${cursor}"}` }, big);
-  expect(small.cache.size).toBe(1);
+  expect(limited.size).toBe(1);
   await small.ask({ params: '{"cursor":"c"}' }, () => list('x'.repeat(50_000)));
   expect(await small.ask({ params: '{"cursor":"c"}' })).toBe('4');
 });

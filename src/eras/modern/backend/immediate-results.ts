@@ -46,10 +46,6 @@ export class ImmediateResults implements Ticking {
     this.#quota = new Quota(limits, (whose) => `tasks${whose}`);
   }
 
-  get size(): number {
-    return this.#results.size;
-  }
-
   /**
    * Reserves a place before the call, which could not be refused afterwards. At the limit of the principal, its oldest
    * result is evicted.

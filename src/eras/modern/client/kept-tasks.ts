@@ -43,10 +43,6 @@ export class KeptTasks implements Ticking {
     this.#quota = new Quota(options, (whose) => `tasks${whose}`);
   }
 
-  get size(): number {
-    return this.#tasks.size;
-  }
-
   keeperFor(caller: Caller): TaskKeeper {
     return { admit: () => this.#admit(caller) };
   }

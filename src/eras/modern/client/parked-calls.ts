@@ -84,10 +84,6 @@ export class ParkedCallStore<Call extends Parkable> implements Ticking {
     return this.#options.maxRounds;
   }
 
-  get size(): number {
-    return this.#parkedCalls.size;
-  }
-
   /**
    * Gives a call its place.
    * @throws ExchangeError when there are too many

@@ -61,10 +61,8 @@ describe('the limit of parked calls', () => {
       503,
       'Too many at once: limit of 4 calls that wait for answers reached; try again later',
     ]);
-    expect(store.size).toBe(4);
     store.release(third);
     store.release(third);
-    expect(store.size).toBe(3);
     store.admit(call('5'), ANONYMOUS, 'd');
     expect(refusalOf(() => store.admit(call('6'), ALAN, 'd'))).toBeDefined();
   });
@@ -149,7 +147,6 @@ describe('a requestState', () => {
       vi.advanceTimersByTime(2);
       store.tick(performance.now());
       expect(expired).toEqual(['1']);
-      expect(store.size).toBe(0);
       for (const state of [token, again])
         expect(store.find(state, ADA, digest)).toEqual({ kind: 'refused', reason: 'it has expired' });
     } finally {
@@ -160,10 +157,12 @@ describe('a requestState', () => {
   test('of a call with a pending request does not expire', () => {
     const { store, parkedCall, expired } = parked();
     store.startRound(parkedCall);
-    parkedCall.expiresAt = Number.POSITIVE_INFINITY;
+    const goOn = store.suspend(parkedCall);
     store.tick(performance.now() + 1e9);
     expect(expired).toEqual([]);
-    expect(store.size).toBe(1);
+    goOn();
+    store.tick(performance.now() + 1e9);
+    expect(expired).toEqual(['1']);
   });
 
   test('that repeats its call is valid at any gateway with the key', () => {
