@@ -7,6 +7,9 @@ import type { Peer } from './peer.js';
 
 const nobody = () => {};
 
+/** Servers in Python take seconds to load, and many of them on a busy machine. */
+const START_MS = 45_000;
+
 /** How a server is started as a process of its own, on a port of 127.0.0.1 at the path `/mcp`. */
 export interface ChildCommand {
   readonly command: string;
@@ -45,14 +48,19 @@ export async function startChild(name: string, commandFor: (port: number) => Chi
       const started = spawn(command, args, { env: { ...process.env, ...env }, stdio: 'ignore' });
       child = started;
       killAtExit(started);
-      await until(
-        () => {
-          if (started.exitCode !== null) throw new Error(`${name} exited: ${started.exitCode}`);
-          return answers(port);
-        },
-        `${name} to listen`,
-        20_000,
-      );
+      try {
+        await until(
+          () => {
+            if (started.exitCode !== null) throw new Error(`${name} exited: ${started.exitCode}`);
+            return answers(port);
+          },
+          `${name} to listen`,
+          START_MS,
+        );
+      } catch (error) {
+        await peer.stop();
+        throw error;
+      }
     },
     async stop() {
       const running = child;
