@@ -6,6 +6,7 @@ import { ClientState } from './exchange/client-state.js';
 import { openResultStore } from './exchange/result-cache/result-store.js';
 import { Sealer } from './exchange/utils/sealer.js';
 import { Ticker } from './exchange/utils/ticker.js';
+import { connectionLimits, limitConnections } from './http/connection-limits.js';
 import type { Endpoint } from './http/endpoint.js';
 import { RequestGuard } from './http/origins.js';
 import { RequestPipeline, type Stage } from './http/pipeline.js';
@@ -55,7 +56,7 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
-    await shutDown(server, routes, shared.replay);
+    await shutDown(server, routes, shared.replay, config.shutdown);
     for (const { route, cache } of routes) {
       if (Object.values(cache.counts).some((count) => count > 0))
         shared.log.info({ route: route.path, ...cache.counts }, 'results kept');
@@ -67,6 +68,7 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
     async listen() {
       const { host, port } = config.listen;
       await server.fastify.listen({ host, port });
+      limitConnections(server.fastify.server, connectionLimits(), shared.log);
       for (const { route } of routes) route.warmUp();
       const address = server.fastify.server.address() as AddressInfo;
       return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
@@ -153,6 +155,7 @@ function openServer(
     ticker: parts.ticker,
     bodyBytes: limits.bodyBytes,
     keepAliveMs,
+    keepAliveTimeoutMs: listen.keepAliveTimeoutMs,
     onFault: parts.onFault,
   });
 }

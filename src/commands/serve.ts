@@ -1,12 +1,15 @@
 import { parseArgs } from 'node:util';
 import closeWithGrace from 'close-with-grace';
-import { loadConfig } from '../config/index.js';
+import { formatDuration, loadConfig } from '../config/index.js';
 import type { Gateway } from '../gateway.js';
 import { createLogger } from '../telemetry/logger.js';
 import { type CommandContext, EXIT, UsageError } from './context.js';
 
-/** Time limit of closing: container runtimes kill the process ten seconds after SIGTERM. */
-const CLOSE_LIMIT_MS = 9000;
+/**
+ * Time limit of closing beside the delay and the grace of the configuration: container runtimes kill the process ten
+ * seconds after SIGTERM, and the default grace is five.
+ */
+const CLOSE_LIMIT_MS = 4000;
 /** Time limit of writing the last lines of the log: its reader may be stalled. */
 const LOG_LIMIT_MS = 400;
 
@@ -25,17 +28,19 @@ export async function runServe(args: string[], context: CommandContext): Promise
   const { log, exchanges, close: closeLog } = createLogger(config.log.level);
   for (const warning of config.warnings) log.warn(warning);
   const gateway = await context.createGateway(config, { log, exchanges });
+  const { delayMs, graceMs } = config.shutdown;
+  const limitMs = delayMs + graceMs + CLOSE_LIMIT_MS;
   const grace = closeWithGrace(
     {
-      delay: CLOSE_LIMIT_MS + 500,
+      delay: limitMs + 500,
       logger: { error: (what: unknown) => log.error(what) },
       skip: [...FATAL_SIGNALS],
     },
     async ({ signal, err }) => {
       if (err) log.fatal({ err }, 'closing after an uncaught error');
       else log.info({ signal }, 'closing');
-      if (await closedInTime(gateway)) log.info('closed');
-      else log.warn(`not closed within ${CLOSE_LIMIT_MS / 1000} s, requests in flight are cut off`);
+      if (await closedInTime(gateway, limitMs)) log.info('closed');
+      else log.warn(`not closed within ${formatDuration(limitMs)}, requests in flight are cut off`);
       await closeLog(LOG_LIMIT_MS);
     },
   );
@@ -46,16 +51,16 @@ export async function runServe(args: string[], context: CommandContext): Promise
   } catch (error) {
     grace.uninstall();
     // An error of closing is ignored in favour of the error of listening.
-    await closedInTime(gateway).catch(() => false);
+    await closedInTime(gateway, limitMs).catch(() => false);
     await closeLog(LOG_LIMIT_MS);
     throw error;
   }
 }
 
-async function closedInTime(gateway: Gateway): Promise<boolean> {
+async function closedInTime(gateway: Gateway, limitMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, CLOSE_LIMIT_MS, false);
+    timer = setTimeout(resolve, limitMs, false);
   });
   try {
     return await Promise.race([gateway.close().then(() => true), late]);

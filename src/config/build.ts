@@ -19,10 +19,15 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
       allowedHosts: listen.allowedHosts.map((host) => host.toLowerCase()),
       allowedOrigins: listen.allowedOrigins.map(serializedOrigin),
       trustedProxies: [...listen.trustedProxies],
+      keepAliveTimeoutMs: milliseconds(listen.keepAliveTimeout),
     },
     ...(raw.publicUrl !== undefined && { publicUrl: raw.publicUrl.replace(/\/+$/, '') }),
     sealKeys: [...raw.sealKeys],
     keepAliveMs: milliseconds(raw.keepAlive),
+    shutdown: {
+      delayMs: millisecondsOrOff(raw.shutdown.delay),
+      graceMs: milliseconds(raw.shutdown.grace),
+    },
     log: { level: raw.log.level },
     limits: {
       bodyBytes: bytes(limits.body),

@@ -6,6 +6,7 @@ import { pathText, type Segment, valueAt } from './problems.js';
 /** Paths that the gateway itself serves, and their use. */
 const RESERVED_PATHS: readonly (readonly [RegExp, string])[] = [
   [/^\/healthz\/?$/, 'the health check of the gateway'],
+  [/^\/readyz\/?$/, 'the readiness check of the gateway'],
   [/^\/\.well-known(\/|$)/, 'for metadata of the gateway'],
 ];
 

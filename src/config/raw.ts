@@ -12,10 +12,11 @@ import type {
 } from './types.js';
 
 export interface RawConfig {
-  listen: ListenConfig;
+  listen: Omit<ListenConfig, 'keepAliveTimeoutMs'> & { keepAliveTimeout: string };
   publicUrl?: string;
   sealKeys: string[];
   keepAlive: string;
+  shutdown: { delay: string; grace: string };
   log: { level: LogLevel };
   limits: {
     body: string | number;

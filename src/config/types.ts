@@ -30,6 +30,7 @@ export interface Config {
   readonly sealKeys: readonly string[];
   /** Pause between comments on a quiet event stream. */
   readonly keepAliveMs: number;
+  readonly shutdown: ShutdownConfig;
   readonly log: { readonly level: LogLevel };
   readonly limits: LimitsConfig;
   /** At least one; each has its own path. */
@@ -48,6 +49,15 @@ export interface ListenConfig {
   readonly allowedOrigins: readonly string[];
   /** Addresses and ranges (`10.0.0.0/8`) whose forwarding headers are believed. */
   readonly trustedProxies: readonly string[];
+  /** How long an idle connection of a client is kept. */
+  readonly keepAliveTimeoutMs: number;
+}
+
+export interface ShutdownConfig {
+  /** Between a readiness that fails and the end of the port; 0: none. */
+  readonly delayMs: number;
+  /** Longest time for requests in flight to finish. */
+  readonly graceMs: number;
 }
 
 export interface LimitsConfig {

@@ -28,6 +28,8 @@ export interface HttpServerOptions {
   readonly ticker: Ticker;
   readonly bodyBytes: number;
   readonly keepAliveMs: number;
+  /** How long an idle connection is kept, in milliseconds. */
+  readonly keepAliveTimeoutMs: number;
   /** Path of the public URL, without a slash at its end. */
   readonly publicPath: string;
   readonly onFault: (error: unknown, requestId: string) => void;
@@ -37,8 +39,6 @@ export interface HttpServerOptions {
 const REQUEST_TIMEOUT_MS = 120_000;
 /** Of all headers of a request: there may be many `Mcp-Param-*`. */
 const MAX_HEADER_BYTES = 64 * 1024;
-/** Longer than that of the load balancers in common use, so that it is never the gateway that closes first. */
-const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 
 /**
  * The HTTP server: the MCP endpoints of the routes, their metadata, and the health check. Fastify's onRequest hooks take
@@ -48,6 +48,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 export class HttpServer {
   readonly fastify: FastifyInstance;
   readonly #options: HttpServerOptions;
+  #ready = true;
   #closing = false;
 
   constructor(options: HttpServerOptions) {
@@ -57,7 +58,7 @@ export class HttpServer {
     this.fastify = Fastify({
       logger: false,
       exposeHeadRoutes: false,
-      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      keepAliveTimeout: options.keepAliveTimeoutMs,
       requestTimeout: REQUEST_TIMEOUT_MS,
       // A missing Host is refused by the guard, so that the pipeline sees the request.
       http: { maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false },
@@ -82,6 +83,11 @@ export class HttpServer {
     this.#hooks();
     this.#errors();
     this.#routes();
+  }
+
+  /** The readiness check fails from now on. */
+  endReadiness(): void {
+    this.#ready = false;
   }
 
   /** Refuses further requests, except those that resume a stream. */
@@ -145,6 +151,10 @@ export class HttpServer {
     }
     serveDocument(fastify, '/healthz', (_request, reply) => {
       reply.header('cache-control', 'no-store').send({ status: 'ok' });
+    });
+    serveDocument(fastify, '/readyz', (_request, reply) => {
+      const [code, status] = this.#ready ? [200, 'ok'] : [503, 'closing'];
+      reply.code(code).header('cache-control', 'no-store').send({ status });
     });
     serveMetadata(fastify, options.endpoints);
     for (const endpoint of options.endpoints) {

@@ -35,6 +35,10 @@ export function transportErrorFrom(error: unknown, failure: TransportFailure = '
   if (error instanceof SseOverflowError || error instanceof BodyTooLargeError)
     return new TransportError('too-large', error.message, error);
   const { code, message } = error as { code?: string; message?: string };
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    const reason = `${code}: the gateway has no file descriptor left for a connection (see ulimit -n)`;
+    return new TransportError('unreachable', reason, error);
+  }
   // The AggregateError for several addresses has an empty message, so the code goes first.
   return new TransportError(failure, [code, message].filter((part) => part).join(': '), error);
 }

@@ -16,9 +16,11 @@ test('a file with one path and one URL gets every default', () => {
       allowedHosts: [],
       allowedOrigins: [],
       trustedProxies: ['127.0.0.0/8', '::1'],
+      keepAliveTimeoutMs: 3_605_000,
     },
     sealKeys: [],
     keepAliveMs: 15_000,
+    shutdown: { delayMs: 0, graceMs: 5_000 },
     log: { level: 'info' },
     limits: {
       bodyBytes: 4 * 2 ** 20,
@@ -81,10 +83,11 @@ test('the result is frozen to the leaves', () => {
 
 test('all keys of the file reach the configuration', () => {
   const config = parse(`
-listen: { host: "::1", port: 0, allowedHosts: [MCP.example.com, "[::1]:80"], allowedOrigins: ["HTTPS://App.example.com:443", "null", "vscode-file://x"], trustedProxies: [10.0.0.0/8, "fd00::1"] }
+listen: { host: "::1", port: 0, allowedHosts: [MCP.example.com, "[::1]:80"], allowedOrigins: ["HTTPS://App.example.com:443", "null", "vscode-file://x"], trustedProxies: [10.0.0.0/8, "fd00::1"], keepAliveTimeout: 90s }
 publicUrl: https://mcp.example.com/base/
 sealKeys: [aaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbb]
 keepAlive: 20s
+shutdown: { delay: 1s, grace: 2s }
 log: { level: debug }
 limits: { body: 100, result: 1GiB, rounds: 1, listeners: 2, sessions: 3, exchanges: 4, processes: 5, clientState: 2MiB, cache: 1MiB, replay: 0 }
 routes:
@@ -105,10 +108,12 @@ routes:
       allowedHosts: ['mcp.example.com', '[::1]:80'],
       allowedOrigins: ['https://app.example.com', 'null', 'vscode-file://x'],
       trustedProxies: ['10.0.0.0/8', 'fd00::1'],
+      keepAliveTimeoutMs: 90_000,
     },
     publicUrl: 'https://mcp.example.com/base',
     sealKeys: ['aaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbb'],
     keepAliveMs: 20_000,
+    shutdown: { delayMs: 1_000, graceMs: 2_000 },
     log: { level: 'debug' },
     limits: {
       bodyBytes: 100,

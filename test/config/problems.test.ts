@@ -18,7 +18,7 @@ routes:
   expect(problemsOf(text)).toEqual([
     'gateway.yaml:1:17: listen.host: found 1, expected an address or host name to listen on',
     'gateway.yaml:1:20: listen.prot: found the unknown key "prot", expected one of host, port, allowedHosts, ' +
-      'allowedOrigins, trustedProxies (did you mean port?)',
+      'allowedOrigins, trustedProxies, keepAliveTimeout (did you mean port?)',
     'gateway.yaml:2:12: keepAlive: found 15, expected a duration such as 500ms, 60s, 10m or 1h',
     'gateway.yaml:4:11: routes[0].path: found "orders", expected a path that begins with a slash, such as /orders ' +
       '(letters, digits, and . _ ~ - between slashes)',

@@ -30,6 +30,7 @@ function serverWithEndpoint(): HttpServer {
     ticker,
     bodyBytes: 1_000,
     keepAliveMs: 15_000,
+    keepAliveTimeoutMs: 5_000,
     publicPath: '',
     onFault: () => {},
   });

@@ -117,7 +117,7 @@ describe.concurrent('a signal', () => {
     expect(gateway.logs.filter(({ level }) => level >= 50)).toEqual([]);
   });
 
-  test.each(['SIGTERM', 'SIGINT'] as const)(
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const)(
     'as %s ends it at once where there is nothing to finish',
     async (signal) => {
       const { gateway } = await start();
