@@ -1,23 +1,21 @@
-import { randomUUID } from 'node:crypto';
 import type { ClientResponse } from '../../../downstream/response.js';
 import type { Channel, ClientAnswer, ServerMessage, ServerRequest } from '../../../exchange/channel.js';
-import { ServerRequestRefused } from '../../../exchange/errors.js';
 import { Exchange, type ExchangeRequest } from '../../../exchange/exchange.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { notificationRope, type RequestId, Rope } from '../../../jsonrpc/index.js';
-import { featuresFor } from '../wire/revisions.js';
-import { encodeServerRequest, missingCapability, type UrlElicitation } from '../wire/server-requests.js';
+import type { UrlElicitation } from '../wire/server-requests.js';
 import { namedTask } from '../wire/tasks.js';
 import type { LegacyClientSession } from './session.js';
 
-/** The way of a server's messages to a legacy client during one of its calls: the call's own stream. */
+/** The response stream of a call, for the server's messages during the call. */
 export class CallChannel implements Channel {
   readonly #session: LegacyClientSession;
   readonly #response: ClientResponse;
   readonly #exchange: Exchange;
+  /** Ids of the server requests that are not answered yet. */
   #open: Set<RequestId> | undefined;
   #elicitations: UrlElicitation[] | undefined;
-  #watched = false;
+  #cancelsOnAbort = false;
 
   constructor(
     session: LegacyClientSession,
@@ -50,21 +48,21 @@ export class CallChannel implements Channel {
     this.#response.detach();
   }
 
-  async ask(asked: ServerRequest): Promise<ClientAnswer> {
+  async ask(given: ServerRequest): Promise<ClientAnswer> {
     const exchange = this.#exchange;
-    const question = exchange.notes.backendEra === 'legacy' ? asked : this.#translate(asked);
+    const request = exchange.notes.backendEra === 'legacy' ? given : this.#encode(given);
     this.#open ??= new Set();
-    this.#open.add(question.id);
+    this.#open.add(request.id);
     if (this.#open.size === 1) exchange.park();
     try {
-      return await this.#session.ask(question, this.#response);
+      return await this.#session.ask(request, this.#response);
     } finally {
-      this.#open.delete(question.id);
+      this.#open.delete(request.id);
       if (this.#open.size === 0) exchange.unpark(exchange.progressToken);
     }
   }
 
-  /** The call is over: what is still asked is taken back, and pages that were to be visited are done with. */
+  /** Ends the call: cancels open server requests, and completes URL elicitations. */
   finish(): void {
     for (const id of this.#open ?? []) this.#session.withdraw(id, 'the call has ended');
     for (const { elicitationId } of this.#elicitations ?? []) {
@@ -73,26 +71,20 @@ export class CallChannel implements Channel {
     }
   }
 
-  /** The task whose result the client waits for, to which what is asked meanwhile belongs. */
+  /** The task that the call waits for, which server requests during the call belong to. */
   get #task(): string | undefined {
     const { method, params } = this.#exchange.request;
     return method === 'tasks/result' ? namedTask(params) : undefined;
   }
 
   /** @throws ServerRequestRefused */
-  #translate(asked: ServerRequest): ServerRequest {
-    const lacking = missingCapability(asked, this.#session.facts.neutralCapabilities);
-    if (lacking !== undefined) throw new ServerRequestRefused(`the client did not declare ${lacking}`);
-    if (!this.#watched) {
-      // The server's next round has nobody to ask any more, and its outcome nobody to read it.
-      this.#watched = true;
+  #encode(neutral: ServerRequest): ServerRequest {
+    const { request, elicitation } = this.#session.encode(neutral, this.#task);
+    if (!this.#cancelsOnAbort) {
+      // In the next round the server could ask nobody, and its result would have no reader.
+      this.#cancelsOnAbort = true;
       this.#response.onAbort(() => this.#exchange.cancel('the client closed the response stream'));
     }
-    const { request, elicitation } = encodeServerRequest(asked, {
-      features: featuresFor(this.#session.facts.revision),
-      newElicitationId: randomUUID,
-      task: this.#task,
-    });
     if (elicitation !== undefined) {
       this.#elicitations ??= [];
       this.#elicitations.push(elicitation);

@@ -12,5 +12,5 @@ export function openClientSide({
 }: ClientSideOptions): ClientSide {
   const open = new ClientSessions(route, sealer, { ...sessions, questionMs: questions.timeoutMs });
   const inbound = new LegacyInbound(open);
-  return { inbound, sse: httpSse ? new SseClients(inbound, open, sessions.max) : undefined };
+  return { inbound, sse: httpSse ? new SseClients(inbound, open, { maxSessions: sessions.max }) : undefined };
 }

@@ -19,52 +19,64 @@ import {
 } from '../../../jsonrpc/index.js';
 import type { SseInbound } from '../../era.js';
 import type { LegacyInbound } from './inbound.js';
-import { SessionFinder } from './session-lookup.js';
+import { SessionLookup } from './session-lookup.js';
 import type { ClientSessions } from './sessions.js';
+
+export interface SseClientsOptions {
+  /** Limit of the sessions in memory. */
+  readonly maxSessions: number;
+  /** How long a stream stays open without a handshake. */
+  readonly handshakeMs?: number;
+}
 
 /** A client with an open stream. */
 interface SseClient {
   readonly id: string;
   readonly principal: Principal;
   readonly stream: HttpResponse;
-  /** Ends the stream if no handshake comes. */
-  readonly breaker: NodeJS.Timeout;
-  /** Of the session behind it; undefined until the handshake is done. */
+  /** Ends the stream if the client makes no handshake. */
+  readonly handshakeTimer: NodeJS.Timeout;
+  /** Id of the session; undefined until the handshake is done. */
   token: string | undefined;
-  /** A handshake is under way; resolves when it is over, however it ended. */
-  shaking: Promise<void> | undefined;
+  /** Resolves when the handshake in flight is over, with any result; undefined if there is none. */
+  handshake: Promise<void> | undefined;
+  /** The stream is the standalone GET stream of the session. */
   listening: boolean;
-  /** Requests in flight. */
+  /** Responses to the requests in flight. */
   readonly responses: Map<RequestId, HttpSseResponse>;
 }
 
-/** Streams on which no handshake has been done yet; the oldest makes way. */
-const MAX_STRANGERS = 1_000;
-/** How long a handshake is waited for. */
-const STRANGER_MS = 60_000;
-/** What a client may leave unread before its messages are refused. */
+/** Limit of the streams without a handshake; the oldest is ended. */
+const MAX_WITHOUT_HANDSHAKE = 1_000;
+/** How long a stream stays open without a handshake. */
+const HANDSHAKE_MS = 60_000;
+/** Limit of the bytes that a client has not read, beyond which its messages are refused. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 
 /**
- * Clients on HTTP+SSE, the transport of 2024-11-05: each message is taken as one of Streamable HTTP would be, with an
- * answer that goes to the client's stream. The session is as long as the stream.
+ * Clients on HTTP+SSE, the transport of 2024-11-05. Each message is handled as one of Streamable HTTP, with a response that is
+ * sent on the client's stream. The session ends with the stream.
  */
 export class SseClients implements SseInbound {
   readonly #inbound: LegacyInbound;
   readonly #sessions: ClientSessions;
-  readonly #finder: SessionFinder;
+  readonly #lookup: SessionLookup;
   readonly #clients = new Map<string, SseClient>();
-  /** Those without a session, the oldest first. */
-  readonly #strangers = new Set<SseClient>();
+  /** Clients without a session, the oldest first. */
+  readonly #withoutSession = new Set<SseClient>();
+  readonly #maxWithoutSession: number;
+  readonly #handshakeMs: number;
 
-  readonly #maxStrangers: number;
-
-  /** @param max sessions that are kept in memory */
-  constructor(inbound: LegacyInbound, sessions: ClientSessions, max: number) {
+  constructor(
+    inbound: LegacyInbound,
+    sessions: ClientSessions,
+    { maxSessions, handshakeMs = HANDSHAKE_MS }: SseClientsOptions,
+  ) {
     this.#inbound = inbound;
     this.#sessions = sessions;
-    this.#maxStrangers = Math.min(max, MAX_STRANGERS);
-    this.#finder = new SessionFinder(sessions);
+    this.#maxWithoutSession = Math.min(maxSessions, MAX_WITHOUT_HANDSHAKE);
+    this.#handshakeMs = handshakeMs;
+    this.#lookup = new SessionLookup(sessions);
   }
 
   open({ response, principal }: StreamCall, messagesPath: string): void {
@@ -77,17 +89,18 @@ export class SseClients implements SseInbound {
       id: randomUUID(),
       principal,
       stream: response,
-      breaker: setTimeout(() => response.endEmpty(200), STRANGER_MS).unref(),
+      handshakeTimer: setTimeout(() => response.endEmpty(200), this.#handshakeMs).unref(),
       token: undefined,
-      shaking: undefined,
+      handshake: undefined,
       listening: false,
       responses: new Map(),
     };
-    const [oldest] = this.#strangers;
-    if (oldest !== undefined && this.#strangers.size >= this.#maxStrangers) oldest.stream.endEmpty(200);
+    const [oldest] = this.#withoutSession;
+    if (oldest !== undefined && this.#withoutSession.size >= this.#maxWithoutSession)
+      oldest.stream.endEmpty(200);
     this.#clients.set(client.id, client);
-    this.#strangers.add(client);
-    response.onEnd(() => this.#left(client));
+    this.#withoutSession.add(client);
+    response.onEnd(() => this.#onEnd(client));
     const endpoint = new Rope().push(`${messagesPath}?sessionId=${client.id}`);
     response.openStream(sseEvent(endpoint, { event: 'endpoint' }));
   }
@@ -114,7 +127,7 @@ export class SseClients implements SseInbound {
     for (const { stream } of [...this.#clients.values()]) stream.endEmpty(200);
   }
 
-  /** Whether a message may come on a stream: it is of whoever opened that, with the credential of then or a renewed one. */
+  /** Whether a request has the credential of the client that opened the stream, or a renewed one; responds if not. */
   async #mayUse(
     route: RouteService,
     call: HttpCall,
@@ -123,19 +136,19 @@ export class SseClients implements SseInbound {
   ): Promise<boolean> {
     if (call.principal === client.principal) return true;
     if (client.token !== undefined) {
-      return (await this.#finder.find(route, onSession(call, client.token), id)) !== undefined;
+      return (await this.#lookup.find(route, withSession(call, client.token), id)) !== undefined;
     }
     call.response.end(404, errorRope(id, CODE.notFoundOrTimeout, 'Session not found'));
     return false;
   }
 
-  /** Handles a message of the client, whose responses go to its stream. */
+  /** Handles a message; its response is sent on the client's stream. */
   async #handle(route: RouteService, call: HttpCall, client: SseClient, body: Frame | Batch): Promise<void> {
     const initializes = body.type === 'request' && body.method === 'initialize';
-    const opens = initializes && client.token === undefined && client.shaking === undefined;
+    const opens = initializes && client.token === undefined && client.handshake === undefined;
     const response = new HttpSseResponse(call.response, client.stream, {
       awaited: body.type === 'request' || body.type === 'batch',
-      onSession: opens ? (token) => this.#opened(client, token) : undefined,
+      onSession: opens ? (token) => this.#onSession(client, token) : undefined,
     });
     const bound = { ...call, response };
     try {
@@ -144,9 +157,9 @@ export class SseClients implements SseInbound {
         const message = 'Invalid Request: the session is initialized already';
         response.end(200, errorRope(body.id, CODE.invalidRequest, message));
       } else {
-        if (client.shaking !== undefined && !isForStrangers(body)) await client.shaking;
-        if (client.token === undefined) answerStranger(response, body);
-        else await this.#pass(route, bound, client, client.token, body);
+        if (client.handshake !== undefined && !isAllowedWithoutSession(body)) await client.handshake;
+        if (client.token === undefined) respondWithoutSession(response, body);
+        else await this.#handleOnSession(route, bound, client, client.token, body);
       }
     } catch (error) {
       const id = body.type === 'request' ? body.id : undefined;
@@ -157,76 +170,74 @@ export class SseClients implements SseInbound {
 
   async #initialize(route: RouteService, call: HttpCall, client: SseClient, body: Frame): Promise<void> {
     const handshake = this.#inbound.post(route, withoutVersion(call), body);
-    client.shaking = handshake
+    client.handshake = handshake
       .catch(() => {})
       .then(() => {
-        client.shaking = undefined;
+        client.handshake = undefined;
       });
     await handshake;
   }
 
-  /** The handshake of a client has opened its session. */
-  #opened(client: SseClient, token: string): void {
+  #onSession(client: SseClient, token: string): void {
     client.token = token;
-    clearTimeout(client.breaker);
-    this.#strangers.delete(client);
+    clearTimeout(client.handshakeTimer);
+    this.#withoutSession.delete(client);
   }
 
-  /** A message on a session. */
-  async #pass(
+  async #handleOnSession(
     route: RouteService,
     call: HttpCall & { readonly response: HttpSseResponse },
     client: SseClient,
     token: string,
     body: Frame | Batch,
   ): Promise<void> {
-    const moved = onSession(call, token);
+    const onSession = withSession(call, token);
     if (!client.listening) {
       client.listening = true;
-      await this.#inbound.get(route, { ...moved, response: client.stream });
+      await this.#inbound.get(route, { ...onSession, response: client.stream });
     }
     if (body.type === 'notification') this.#silence(client, body);
     if (body.type !== 'request') {
-      await this.#inbound.post(route, moved, body);
+      await this.#inbound.post(route, onSession, body);
       return;
     }
-    // An id that is in use is refused further on; the request that has it keeps its response.
+    // The session refuses an id that is in use, and the request that has it keeps its response.
     const isFirst = !client.responses.has(body.id);
     if (isFirst) client.responses.set(body.id, call.response);
     try {
-      await this.#inbound.post(route, moved, body);
+      await this.#inbound.post(route, onSession, body);
     } finally {
       if (isFirst) client.responses.delete(body.id);
     }
   }
 
-  /** A cancelled request has no response; on a stream that goes on, none may come (basic/utilities/cancellation). */
+  /** Drops the response of a cancelled request (basic/utilities/cancellation): the stream goes on. */
   #silence({ responses }: SseClient, { method, bytes, params }: NotificationFrame): void {
     if (method !== 'notifications/cancelled' || params === undefined) return;
     const requestId = getMember(bytes, params, 'requestId');
     if (requestId !== undefined) responses.get(textOf(bytes, requestId) as RequestId)?.silence();
   }
 
-  /** The stream is over, and with it the session. */
-  #left(client: SseClient): void {
-    clearTimeout(client.breaker);
+  /** Ends the session of a stream that has ended. */
+  #onEnd(client: SseClient): void {
+    clearTimeout(client.handshakeTimer);
     this.#clients.delete(client.id);
-    this.#strangers.delete(client);
+    this.#withoutSession.delete(client);
     const session = client.token === undefined ? undefined : this.#sessions.peek(client.token);
     if (session !== undefined) void this.#sessions.end(session);
   }
 }
 
-/** Whether a message need not wait for a handshake that is under way. */
-function isForStrangers(body: Frame | Batch): boolean {
+/** Whether a message does not wait for the handshake in flight. */
+function isAllowedWithoutSession(body: Frame | Batch): boolean {
   return body.type === 'request' && (body.method === 'ping' || body.method === 'server/discover');
 }
 
 /**
- * Before the handshake there is nothing to be had but a sign of life. Clients of both eras ask for what the modern one
- * has first, and shake hands once they are told that it is not there.
+ * Responds to a message before the handshake. Clients of both eras send `server/discover` first, and make the handshake if
+ * that is not found.
  */
-function answerStranger(response: HttpSseResponse, body: Frame | Batch): void {
+function respondWithoutSession(response: HttpSseResponse, body: Frame | Batch): void {
   if (body.type !== 'request') response.endEmpty();
   else if (body.method === 'ping') response.end(200, resultRope(body.id, new Rope().push('{}')));
   else if (body.method === 'server/discover') {
@@ -235,8 +246,8 @@ function answerStranger(response: HttpSseResponse, body: Frame | Batch): void {
     response.end(200, errorRope(body.id, CODE.invalidRequest, 'Invalid Request: initialize comes first'));
 }
 
-/** A message as one of Streamable HTTP. The version that the client names is not that of this transport. */
-function onSession(call: HttpCall, sessionId: string): HttpCall {
+/** A message as one of Streamable HTTP, without the version that the client names: that is of another transport. */
+function withSession(call: HttpCall, sessionId: string): HttpCall {
   return {
     ...call,
     headers: { ...call.headers, sessionId, protocolVersion: undefined },

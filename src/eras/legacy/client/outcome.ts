@@ -3,23 +3,23 @@ import type { Exchange } from '../../../exchange/exchange.js';
 import { type ErrorOutcome, errorObject, type ResultOutcome } from '../../../exchange/outcome.js';
 import { isRecord } from '../../../exchange/utils/is-record.js';
 import {
+  editedObject,
   errorObjectRope,
-  getMember,
   Rope,
   resultRope,
   scanJson,
-  stringOf,
-  writeObject,
+  stringMember,
 } from '../../../jsonrpc/index.js';
 import { downgradeResult, encodeResult, normalizeResult } from '../wire/results.js';
 import type { RevisionFeatures } from '../wire/revisions.js';
 import { encodeTask, encodeTaskHandle, encodeTaskResult, namedTask } from '../wire/tasks.js';
 
-type Reply = (status: number, message: Rope, headers?: Readonly<Record<string, string>>) => void;
+/** Sends the response to one request: as the HTTP response, or as a part of that to a batch. */
+export type Reply = (status: number, message: Rope, headers?: Readonly<Record<string, string>>) => void;
 
 const RESOURCE_NOT_FOUND = -32002;
-/** Answered with a task, and with what became of the call that it was. */
-const TELLS_TASK: ReadonlySet<string> = new Set(['tasks/get', 'tasks/cancel']);
+/** Requests whose result is a task, and the one whose result is that of the call. */
+const RETURNS_TASK: ReadonlySet<string> = new Set(['tasks/get', 'tasks/cancel']);
 const TASK_RESULT = 'tasks/result';
 
 /**
@@ -53,18 +53,15 @@ function encoded(outcome: ResultOutcome, exchange: Exchange, features: RevisionF
   if (outcome.form === 'neutral') encode(outcome, exchange, features);
   else {
     normalizeResult(method, outcome);
-    // A server of this era is at most newer than its client, and clients since then bear what they do not know.
+    // Clients of 2025-06-18 and later ignore what they do not know of a newer revision.
     if (!features.resourceLinks) downgradeResult(method, outcome, features);
   }
-  const { bytes, node, edits } = outcome;
-  const result = new Rope();
-  writeObject(result, bytes, node, edits);
-  return result;
+  return editedObject(outcome.bytes, outcome.node, outcome.edits);
 }
 
 function encode(outcome: ResultOutcome, { request }: Exchange, features: RevisionFeatures): void {
   if (outcome.isTask === true) encodeTaskHandle(outcome);
-  else if (TELLS_TASK.has(request.method)) encodeTask(outcome);
+  else if (RETURNS_TASK.has(request.method)) encodeTask(outcome);
   else if (request.method === TASK_RESULT) {
     encodeResult('tools/call', outcome, features);
     encodeTaskResult(outcome, namedTask(request.params) ?? '');
@@ -117,5 +114,5 @@ export function legacyCode(error: ErrorOutcome, uri: string | undefined): number
 function isNotFound(error: ErrorOutcome, uri: string): boolean {
   if (error.code !== CODE.invalidParams || typeof error.data !== 'string') return false;
   const bytes = Buffer.from(error.data);
-  return stringOf(bytes, getMember(bytes, scanJson(bytes, 1), 'uri')) === uri;
+  return stringMember(bytes, scanJson(bytes, 1), 'uri') === uri;
 }

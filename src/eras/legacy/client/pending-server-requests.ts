@@ -13,8 +13,8 @@ import {
   textOf,
 } from '../../../jsonrpc/index.js';
 
-/** JoinedServerRequests that a client has open at a time. */
-const MAX_QUESTIONS = 1_000;
+/** Limit of the open requests of one client. */
+const MAX_OPEN = 1_000;
 
 interface Pending {
   readonly stream: ClientResponse;
@@ -23,15 +23,15 @@ interface Pending {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The questions that a legacy client has open: each came on one of its streams, and is answered by a POST of its own. */
+/** The server requests that a legacy client has not answered yet. Each is sent on a stream, and answered by a POST. */
 export class PendingServerRequests {
   readonly #timeoutMs: number;
   readonly #otherStream: () => ClientResponse | undefined;
   readonly #open = new Map<RequestId, Pending>();
 
   /**
-   * @param timeoutMs the time that a person has for an answer
-   * @param otherStream where the client hears of a question whose own stream has ended
+   * @param timeoutMs longest time for an answer
+   * @param otherStream returns the stream to notify a cancellation on, if that of the request has ended
    */
   constructor(timeoutMs: number, otherStream: () => ClientResponse | undefined) {
     this.#timeoutMs = timeoutMs;
@@ -39,17 +39,17 @@ export class PendingServerRequests {
   }
 
   /**
-   * Puts a server's request to the client, under the server's own id.
+   * Sends a server's request to the client, under the server's own id.
    * @throws ServerRequestRefused
    */
-  ask(question: ServerRequest, stream: ClientResponse): Promise<ClientAnswer> {
-    const { id, bytes } = question;
-    if (this.#open.size >= MAX_QUESTIONS) {
+  ask(request: ServerRequest, stream: ClientResponse): Promise<ClientAnswer> {
+    const { id, bytes } = request;
+    if (this.#open.size >= MAX_OPEN) {
       return Promise.reject(
-        new ServerRequestRefused(`limit of ${MAX_QUESTIONS} open questions reached`, CODE.internal),
+        new ServerRequestRefused(`limit of ${MAX_OPEN} open questions reached`, CODE.internal),
       );
     }
-    // Servers count from 0: the one that took a lost session's place uses the same ids again.
+    // Servers count ids from 0, so a server with a new session uses the ids of the one before again.
     this.withdraw(id, 'the server asks something else under this id');
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.withdraw(id, 'Request timed out'), this.#timeoutMs).unref();
@@ -58,22 +58,22 @@ export class PendingServerRequests {
     });
   }
 
-  /** Whether somebody waits for an answer. */
+  /** Whether a server waits for this answer. */
   expects({ id }: ResultFrame | ErrorFrame): boolean {
-    const asked = this.#asked(id);
-    return asked !== undefined && this.#open.has(asked);
+    const open = this.#idOf(id);
+    return open !== undefined && this.#open.has(open);
   }
 
-  /** Takes the client's answer, and what it came with; one that nobody waits for is dropped. */
+  /** Resolves the request that the client answers; an unexpected answer is dropped. */
   answer(frame: ResultFrame | ErrorFrame, forwarded: ForwardedHeaders): void {
     const { id, bytes } = frame;
     const node = frame.type === 'result' ? frame.result : frame.error;
     const text = bytes.subarray(node.start, node.end);
     const answer = frame.type === 'result' ? { result: text, forwarded } : { error: text, forwarded };
-    this.#close(this.#asked(id))?.resolve(answer);
+    this.#close(this.#idOf(id))?.resolve(answer);
   }
 
-  /** Stops waiting for an answer, and tells the client so (basic/utilities/cancellation). */
+  /** Rejects a request, and notifies the client of that (basic/utilities/cancellation). */
   withdraw(id: RequestId, reason: string): void {
     const pending = this.#close(id);
     if (pending === undefined) return;
@@ -87,16 +87,16 @@ export class PendingServerRequests {
     for (const id of [...this.#open.keys()]) this.withdraw(id, reason);
   }
 
-  /** The server itself tells the client that it takes a question back; no answer is waited for any longer. */
+  /** Rejects a request that its server cancels. */
   noteCancellation({ bytes, params }: ServerMessage): void {
     const id = params === undefined ? undefined : getMember(bytes, params, 'requestId');
     if (id !== undefined) this.#close(textOf(bytes, id) as RequestId)?.reject(new ServerRequestWithdrawn());
   }
 
-  /** The id of the question that an answer is to, as its server wrote it. */
-  #asked(id: RequestId | undefined): RequestId | undefined {
+  /** The id of the request that an answer is for, as its server wrote it. */
+  #idOf(id: RequestId | undefined): RequestId | undefined {
     if (id === undefined || this.#open.has(id)) return id;
-    return [...this.#open.keys()].find((asked) => isSameId(asked, id));
+    return [...this.#open.keys()].find((open) => isSameId(open, id));
   }
 
   #close(id: RequestId | undefined): Pending | undefined {

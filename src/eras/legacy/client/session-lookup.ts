@@ -9,8 +9,8 @@ import type { ClientSessions } from './sessions.js';
 
 type Found = LegacyClientSession | undefined;
 
-/** Finds the session that a request is on, and answers the request itself when there is none. */
-export class SessionFinder {
+/** Finds the session of a request, and responds to requests that have none. */
+export class SessionLookup {
   readonly #sessions: ClientSessions;
 
   constructor(sessions: ClientSessions) {
@@ -18,9 +18,9 @@ export class SessionFinder {
   }
 
   /**
-   * The session of a request (basic/transports, "Session Management"), at once in all but rare cases; undefined when
-   * the request has been answered.
-   * @param id of the request, for the answer
+   * The session of a request (basic/transports, "Session Management"): a promise only if the backend has to be asked, and
+   * undefined if a response was sent.
+   * @param id of the request, for the response
    */
   find(route: RouteService, call: HttpCall, id: RequestId | undefined): Found | Promise<Found> {
     const { sessionId, protocolVersion } = call.headers;
@@ -33,61 +33,61 @@ export class SessionFinder {
       return undefined;
     }
     try {
-      return this.#sessions.get(sessionId, call.principal) ?? this.#findForeign(route, call, id, sessionId);
+      return this.#sessions.get(sessionId, call.principal) ?? this.#findOfOther(route, call, id, sessionId);
     } catch (error) {
       return refuse(call, id, error);
     }
   }
 
   /**
-   * The session of somebody else, as far as the credential tells. Credentials are renewed within the life of a session;
-   * one that names the same owner is for the backend to judge, since nobody else can verify it, and so is the next one
-   * after the backend has asked for a credential, or for a better one. Whoever shows none is told to. All others have no
-   * such session.
+   * The session of another principal. A credential may be renewed within a session: if it names the same owner, or came after
+   * a challenge, the backend decides, since nobody else can verify it. A request without a credential is challenged. For all
+   * others there is no such session.
    */
-  #findForeign(
+  #findOfOther(
     route: RouteService,
     call: HttpCall,
     id: RequestId | undefined,
     token: string,
   ): Found | Promise<Found> {
-    const foreign = this.#sessions.peek(token);
-    if (foreign !== undefined) {
+    const session = this.#sessions.peek(token);
+    if (session !== undefined) {
       if (call.principal === ANONYMOUS) {
         const message = 'Unauthorized: the session was opened with an Authorization header';
         call.response.end(401, errorRope(id, CODE.server, message), { 'www-authenticate': 'Bearer' });
         return undefined;
       }
       const owner = ownerOf(call.forwarded.authorization);
-      if (foreign.isOfOwner(owner) || foreign.awaits(owner))
-        return this.#findRenewed(route, call, id, foreign, owner);
+      if (session.owner.isNamed(owner) || session.owner.mayBeLogin(owner))
+        return this.#findByCredential(route, call, id, session, owner);
     }
     call.response.end(404, errorRope(id, CODE.notFoundOrTimeout, 'Session not found'));
     return undefined;
   }
 
-  async #findRenewed(
+  async #findByCredential(
     route: RouteService,
     call: HttpCall,
     id: RequestId | undefined,
-    foreign: LegacyClientSession,
+    session: LegacyClientSession,
     owner: string | undefined,
   ): Promise<Found> {
     try {
-      const caller = foreign.caller(call.forwarded);
-      // What is held upstream for the session goes on with a renewed credential; with another it is not meant.
-      await route.authenticate(foreign.isOfOwner(owner) ? caller : { ...caller, principal: call.principal });
-      if (foreign.isOfOwner(owner)) return this.#sessions.adopt(foreign, call.principal);
-      // Another request of the client's may have got here first, or somebody else with another credential.
-      if (!foreign.awaits(owner)) return this.find(route, call, id);
-      return this.#sessions.handOver(foreign, call.principal, owner);
+      const caller = session.caller(call.forwarded);
+      const isRenewed = session.owner.isNamed(owner);
+      // The backend's session is kept for a renewed credential, but not for that of another principal.
+      await route.authenticate(isRenewed ? caller : { ...caller, principal: call.principal });
+      if (session.owner.isNamed(owner)) return this.#sessions.share(session, call.principal);
+      // Another request may have transferred the session meanwhile.
+      if (!session.owner.mayBeLogin(owner)) return this.find(route, call, id);
+      return this.#sessions.transfer(session, call.principal, owner);
     } catch (error) {
       return refuse(call, id, error);
     }
   }
 }
 
-/** Answers with the error of the gateway's that says why a request goes no further. */
+/** Responds with an error of the gateway. @throws all other errors */
 export function refuse(call: HttpCall, id: RequestId | undefined, error: unknown): undefined {
   if (!(error instanceof ExchangeError)) throw error;
   const { status, code, message, headers } = error.outcome;

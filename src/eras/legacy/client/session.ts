@@ -1,98 +1,70 @@
 import { randomUUID } from 'node:crypto';
-import { readEventId } from '../../../downstream/event-id.js';
 import type { HttpResponse } from '../../../downstream/http-response.js';
-import type { ReplayBudget } from '../../../downstream/replay-budget.js';
-import type { Recorder, ReplayStream, StreamOwner } from '../../../downstream/replay-stream.js';
 import type { ClientResponse } from '../../../downstream/response.js';
-import { SessionReplay } from '../../../downstream/session-replay.js';
 import type { Caller } from '../../../exchange/caller.js';
 import type { Channel, ClientAnswer, ServerMessage, ServerRequest } from '../../../exchange/channel.js';
-import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
 import type {
   ClientSession,
   SealedBackendSession,
   SessionBinding,
 } from '../../../exchange/client-session.js';
-import type { Principal } from '../../../exchange/credentials.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import type { LogLevel } from '../../../exchange/log-levels.js';
-import type { Revision } from '../../../exchange/revision.js';
 import { type ErrorFrame, type RequestId, type ResultFrame, Rope } from '../../../jsonrpc/index.js';
 import { neutralClientCapabilities } from '../wire/client-capabilities.js';
 import { knowsNotification } from '../wire/downgrade.js';
-import { featuresFor, NEWEST_LEGACY } from '../wire/revisions.js';
-import { downgradeServerRequest, encodeServerRequest, missingCapability } from '../wire/server-requests.js';
+import { featuresFor, NEWEST_LEGACY, type RevisionFeatures } from '../wire/revisions.js';
+import {
+  downgradeServerRequest,
+  type EncodedServerRequest,
+  encodeServerRequest,
+  missingCapability,
+} from '../wire/server-requests.js';
 import { PendingServerRequests } from './pending-server-requests.js';
+import type { SessionClaims } from './session-claims.js';
+import { SessionOwner } from './session-owner.js';
+import { SessionStreams, type SessionStreamsOptions } from './session-streams.js';
 
-/** What the sealed session id holds: all that a process needs to serve a session that it has never seen. */
-export interface SessionClaims {
-  readonly route: string;
-  readonly revision: Revision;
-  readonly principal: Principal;
-  /** Whose the credential of the handshake is by its own words; undefined where it tells nothing. */
-  readonly owner: string | undefined;
-  /** JSON text of the client's Implementation object. */
-  readonly clientInfo: string | undefined;
-  readonly capabilities: ClientCapabilities;
-  readonly neutralCapabilities: ClientCapabilities;
-  readonly backendSession: SealedBackendSession | undefined;
-}
-
-export interface ClientSessionOptions {
-  /** The time that a person has for the answer to a question, in milliseconds. */
+export interface ClientSessionOptions extends SessionStreamsOptions {
+  /** Longest time for the answer to a server request, in milliseconds. */
   readonly questionMs: number;
-  /** Where what clients may miss is kept; undefined where nothing is. */
-  readonly replay?: ReplayBudget | undefined;
-  /** How long one connection is held for a client that is told to come back, in milliseconds; as long as it lasts without. */
-  readonly holdMs?: number | undefined;
 }
 
-/** How long after a refused credential another one is waited for: people log in meanwhile. */
-const LOGIN_MS = 15 * 60_000;
-
-/** Renewed credentials that are remembered; older ones are tried on the backend again. */
-const MAX_RENEWALS = 8;
-
-/** A legacy client's session while this process knows of it: what its token says, and what happens on it now. */
-export class LegacyClientSession implements ClientSession, Recorder {
-  readonly facts: SessionClaims;
+/** The session of a legacy client in this process: its claims, its streams, and the requests in flight. */
+export class LegacyClientSession implements ClientSession {
+  readonly claims: SessionClaims;
+  readonly features: RevisionFeatures;
+  readonly owner: SessionOwner;
+  readonly streams: SessionStreams;
+  readonly #options: ClientSessionOptions;
   #token = '';
   #binding: SessionBinding | undefined;
   #logLevel: LogLevel | undefined;
   #lastUsedAt = performance.now();
-  readonly #options: ClientSessionOptions;
-  /** Whose the session is now. */
-  #principal: Principal;
-  #owner: string | undefined;
-  /** Other credentials of the same owner. */
-  #principals: Set<Principal> | undefined;
-  #challengedAt = Number.NEGATIVE_INFINITY;
-  #stream: HttpResponse | undefined;
   #inFlight: Map<RequestId, Exchange> | undefined;
-  #questions: PendingServerRequests | undefined;
-  #replay: SessionReplay | undefined;
+  #serverRequests: PendingServerRequests | undefined;
 
-  constructor(facts: SessionClaims, options: ClientSessionOptions) {
-    this.facts = facts;
-    this.#principal = facts.principal;
-    this.#owner = facts.owner;
+  constructor(claims: SessionClaims, options: ClientSessionOptions) {
+    this.claims = claims;
+    this.features = featuresFor(claims.revision);
+    this.owner = new SessionOwner(claims.principal, claims.owner);
+    this.streams = new SessionStreams(this.features, options, () => this.#onListening());
     this.#options = options;
   }
 
-  /** The sealed id that the client sends; empty until the handshake is done. */
+  /** The sealed id; empty until the handshake is done. */
   get token(): string {
     return this.#token;
   }
 
-  /** The handshake is done, and the client knows the session by this id. */
-  named(token: string): void {
+  setToken(token: string): void {
     this.#token = token;
   }
 
   get backendSession(): SealedBackendSession | undefined {
-    return this.facts.backendSession;
+    return this.claims.backendSession;
   }
 
   get binding(): SessionBinding | undefined {
@@ -108,91 +80,56 @@ export class LegacyClientSession implements ClientSession, Recorder {
     return this.#lastUsedAt;
   }
 
-  /** The session is in use now. */
   touch(): void {
     this.#lastUsedAt = performance.now();
   }
 
-  /** The client asks for log messages of this level and above. */
+  /** Sets the lowest level of the log messages that the client wants. */
   setLogLevel(level: LogLevel): void {
     this.#logLevel = level;
   }
 
   get listening(): boolean {
-    return this.#stream !== undefined;
+    return this.streams.getStream !== undefined;
   }
 
-  /** Whether something happens on the session, so that it is not idle. */
+  /** Whether a request is in flight, or a client reads the standalone GET stream. */
   get busy(): boolean {
-    return (this.#stream !== undefined && !this.#stream.disconnected) || this.#inFlight !== undefined;
+    const { getStream } = this.streams;
+    return (getStream !== undefined && !getStream.disconnected) || this.#inFlight !== undefined;
   }
 
-  /** Whether requests are in flight. */
+  /** Whether a request is in flight. */
   get calling(): boolean {
     return this.#inFlight !== undefined;
   }
 
-  /** Whether the session is this principal's. */
-  isOf(principal: Principal): boolean {
-    return this.#principal === principal || this.#principals?.has(principal) === true;
+  #onListening(): void {
+    if (!this.listening) this.touch();
+    this.#binding?.onListening();
   }
 
-  /** Whether a credential is its owner's by its own words. */
-  isOfOwner(owner: string | undefined): boolean {
-    return owner !== undefined && owner === this.#owner;
-  }
-
-  /** The backend refused the credential of a request on the session, or wants one. */
-  challenge(): void {
-    this.#challengedAt = performance.now();
-  }
-
-  /**
-   * Whether a credential may be what the client comes back with after a login. Only who had the session could bring the
-   * challenge about. One that names another owner is none of this session's.
-   */
-  awaits(owner: string | undefined): boolean {
-    if (performance.now() - this.#challengedAt > LOGIN_MS) return false;
-    return owner === undefined || this.#owner === undefined;
-  }
-
-  /** The backend took another credential after it had refused the one before, which has lost the session. */
-  handOver(principal: Principal, owner: string | undefined): void {
-    this.#principal = principal;
-    this.#owner = owner;
-    this.#principals = undefined;
-    this.#challengedAt = Number.NEGATIVE_INFINITY;
-  }
-
-  /** The backend took another credential for this session: the same owner's, renewed. */
-  adopt(principal: Principal): void {
-    this.#principals ??= new Set();
-    const [oldest] = this.#principals;
-    if (this.#principals.size >= MAX_RENEWALS && oldest !== undefined) this.#principals.delete(oldest);
-    this.#principals.add(principal);
-  }
-
-  /** The channel for messages outside any request: the GET stream, while the client holds one. */
+  /** The way to the client for messages outside any request. */
   get channel(): Channel {
-    return new SessionChannel(this, () => this.#stream);
+    return new SessionChannel(this);
   }
 
   caller(forwarded: ForwardedHeaders): Caller {
-    const { facts } = this;
+    const { revision, clientInfo, capabilities, neutralCapabilities } = this.claims;
     return {
       era: 'legacy',
-      revision: facts.revision,
-      principal: this.#principal,
-      clientInfo: facts.clientInfo,
-      capabilities: facts.capabilities,
-      neutralCapabilities: facts.neutralCapabilities,
+      revision,
+      principal: this.owner.principal,
+      clientInfo,
+      capabilities,
+      neutralCapabilities,
       logLevel: this.#logLevel,
       forwarded,
       session: this,
     };
   }
 
-  /** @returns false for an id that is in use by another request in flight */
+  /** @returns false if another request in flight has the id */
   begin(id: RequestId, exchange: Exchange): boolean {
     this.#inFlight ??= new Map();
     if (this.#inFlight.has(id)) return false;
@@ -210,165 +147,116 @@ export class LegacyClientSession implements ClientSession, Recorder {
     return this.#inFlight?.get(id);
   }
 
-  /** Whether the streams of its requests may be taken up again. */
-  get resumable(): boolean {
-    return this.#options.replay !== undefined && featuresFor(this.facts.revision).resumableStreams;
-  }
-
-  /** How long one connection of an answer is held, where the client knows how to come back for the rest. */
-  get holdMs(): number | undefined {
-    return featuresFor(this.facts.revision).primingEvents ? this.#options.holdMs : undefined;
-  }
-
-  /** Begins to record a stream whose client can resume it. */
-  record(owner: StreamOwner): ReplayStream | undefined {
-    const { replay } = this.#options;
-    if (replay === undefined) return undefined;
-    this.#replay ??= new SessionReplay(replay);
-    const { primingEvents } = featuresFor(this.facts.revision);
-    const kind = owner === this.#stream ? 'session' : 'request';
-    return this.#replay.begin(owner, { kind, primed: primingEvents });
-  }
-
   /**
-   * Takes up the stream that an event id is of, on the connection of a GET.
-   * @returns false for an id whose stream is not known, or of which something is missing
-   */
-  resume(lastEventId: string, response: HttpResponse): boolean {
-    const id = readEventId(lastEventId);
-    const stream = id === undefined ? undefined : this.#replay?.find(id.key);
-    if (id !== undefined && stream?.has(id.seq)) {
-      // Such an answer has the client stop asking, as the standard of event streams has it.
-      if (stream.finished && id.seq === stream.last) {
-        stream.fetched();
-        response.endEmpty(204);
-      } else response.resume(stream, id.seq);
-      return true;
-    }
-    // Whatever the client missed, the session's own stream can only be begun anew.
-    if (id?.kind !== 'session') return false;
-    this.listen(response);
-    return true;
-  }
-
-  /**
-   * Takes the GET stream; an older one, most likely of a connection that broke unseen, makes way. Where the client is
-   * known to have lost that, it is told what came meanwhile, though it did not ask.
-   */
-  listen(stream: HttpResponse): void {
-    const older = this.#stream;
-    if (older?.detached === true && older.continueOn(stream)) return;
-    this.#stream = stream;
-    if (this.resumable) stream.makeResumable(this, this.holdMs);
-    stream.openStream();
-    older?.endEmpty(200);
-    this.#binding?.onListening();
-    stream.onAbort(() => {
-      if (this.#stream !== stream) return;
-      this.#stream = undefined;
-      this.touch();
-      this.#binding?.onListening();
-    });
-  }
-
-  /**
-   * Puts a server's request to the client on a stream, under the server's own id.
+   * Sends a server's request to the client on a stream, under the server's own id.
    * @throws ServerRequestRefused
    */
-  ask(question: ServerRequest, stream: ClientResponse | undefined): Promise<ClientAnswer> {
-    // Whoever declares what came after its revision has it all the same.
-    const declared = neutralClientCapabilities(this.facts.capabilities, NEWEST_LEGACY);
-    const lacking = missingCapability(question, declared);
-    if (lacking !== undefined) {
-      return Promise.reject(new ServerRequestRefused(`the client did not declare ${lacking}`));
-    }
+  ask(request: ServerRequest, stream: ClientResponse | undefined): Promise<ClientAnswer> {
+    // Capabilities of a later revision count if the client declares them.
+    const declared = neutralClientCapabilities(this.claims.capabilities, NEWEST_LEGACY);
+    const missing = missingCapability(request, declared);
+    if (missing !== undefined) return Promise.reject(undeclared(missing));
     if (stream === undefined || !stream.acceptsEvents || stream.done) {
       return Promise.reject(
         new ServerRequestRefused('the client holds no stream that could carry the request'),
       );
     }
-    this.#questions ??= new PendingServerRequests(this.#options.questionMs, () => this.#stream);
-    return this.#questions.ask(downgradeServerRequest(question, featuresFor(this.facts.revision)), stream);
+    this.#serverRequests ??= new PendingServerRequests(
+      this.#options.questionMs,
+      () => this.streams.getStream,
+    );
+    return this.#serverRequests.ask(downgradeServerRequest(request, this.features), stream);
   }
 
   /**
-   * Puts a question that came outside any request to the client: on its GET stream, or for want of one on that of a
-   * call in flight, whose server it may well be that asks.
+   * Sends a server's request that belongs to no request of the client: on the standalone GET stream, or else on that of a
+   * request in flight, during which the server most likely sent it.
    * @throws ServerRequestRefused
    */
-  askOutside(question: ServerRequest): Promise<ClientAnswer> {
-    if (question.task !== undefined) return this.#askOfTask(question, question.task);
-    const unreadable = this.#stream === undefined || this.#stream.detached;
-    const [call] = unreadable ? (this.#inFlight?.values() ?? []) : [];
-    return call === undefined ? this.ask(question, this.#stream) : call.ask(question);
+  askOutside(request: ServerRequest): Promise<ClientAnswer> {
+    if (request.task !== undefined) return this.#askForTask(request, request.task);
+    const { getStream } = this.streams;
+    const unavailable = getStream === undefined || getStream.detached;
+    const [exchange] = unavailable ? (this.#inFlight?.values() ?? []) : [];
+    return exchange === undefined ? this.ask(request, getStream) : exchange.ask(request);
   }
 
-  /** Puts what a task of a server of the other era wants to know to a client that does not wait for its result. */
-  async #askOfTask(asked: ServerRequest, task: string): Promise<ClientAnswer> {
-    const { revision, neutralCapabilities } = this.facts;
-    const lacking = missingCapability(asked, neutralCapabilities);
-    if (lacking !== undefined) throw new ServerRequestRefused(`the client did not declare ${lacking}`);
-    const { request } = encodeServerRequest(asked, {
-      features: featuresFor(revision),
-      newElicitationId: randomUUID,
-      task,
-    });
-    return this.ask(request, this.#stream);
+  /** Sends the request of a modern server's task to a client that does not wait for the result of the task. */
+  async #askForTask(neutral: ServerRequest, task: string): Promise<ClientAnswer> {
+    return this.ask(this.encode(neutral, task).request, this.streams.getStream);
+  }
+
+  /**
+   * A modern server's request in the client's revision.
+   * @param task the task that it belongs to
+   * @throws ServerRequestRefused
+   */
+  encode(neutral: ServerRequest, task: string | undefined): EncodedServerRequest {
+    const missing = missingCapability(neutral, this.claims.neutralCapabilities);
+    if (missing !== undefined) throw undeclared(missing);
+    return encodeServerRequest(neutral, { features: this.features, newElicitationId: randomUUID, task });
   }
 
   /** Whether a server waits for this answer of the client. */
   expects(frame: ResultFrame | ErrorFrame): boolean {
-    return this.#questions?.expects(frame) === true;
+    return this.#serverRequests?.expects(frame) === true;
   }
 
-  /** Takes the client's answer to a server request, and what it came with; one that nobody waits for is dropped. */
+  /**
+   * Hands the client's answer to the server that waits for it; an unexpected one is dropped.
+   * @param forwarded headers that the answer came with
+   */
   answer(frame: ResultFrame | ErrorFrame, forwarded: ForwardedHeaders): void {
-    this.#questions?.answer(frame, forwarded);
+    this.#serverRequests?.answer(frame, forwarded);
   }
 
-  /** Stops waiting for the answer to a question, and tells the client so. */
+  /** Cancels a server request. */
   withdraw(id: RequestId, reason: string): void {
-    this.#questions?.withdraw(id, reason);
+    this.#serverRequests?.withdraw(id, reason);
   }
 
-  /** Puts a notification of the server on a stream of the client. */
+  /** Writes a notification of the server to a stream of the client. */
   notify(message: ServerMessage, stream: ClientResponse | undefined): boolean {
-    if (message.method === 'notifications/cancelled') this.#questions?.noteCancellation(message);
-    if (stream === undefined || !knowsNotification(message, featuresFor(this.facts.revision))) return true;
+    if (message.method === 'notifications/cancelled') this.#serverRequests?.noteCancellation(message);
+    if (stream === undefined || !knowsNotification(message, this.features)) return true;
     return stream.writeEvent(new Rope().push(message.bytes));
   }
 
-  /** Ends what happens on the session. The backend is told by whoever ends the affinity. */
+  /** Ends requests, server requests and streams. The backend session is ended by its binding. */
   close(reason: string): void {
     for (const exchange of this.#inFlight?.values() ?? []) exchange.cancel(reason);
-    this.#questions?.withdrawAll(reason);
-    this.#replay?.close();
-    this.#stream?.endEmpty(200);
-    this.#stream = undefined;
+    this.#serverRequests?.withdrawAll(reason);
+    this.streams.close();
   }
 }
 
-/** The way to a legacy client for what belongs to no request. */
+function undeclared(capability: string): ServerRequestRefused {
+  return new ServerRequestRefused(`the client did not declare ${capability}`);
+}
+
+/** The standalone GET stream of a session, while the client holds one. */
 class SessionChannel implements Channel {
   readonly #session: LegacyClientSession;
-  readonly #stream: () => ClientResponse | undefined;
 
-  constructor(session: LegacyClientSession, stream: () => ClientResponse | undefined) {
+  constructor(session: LegacyClientSession) {
     this.#session = session;
-    this.#stream = stream;
   }
 
   notify(message: ServerMessage): boolean {
-    return this.#session.notify(message, this.#stream());
+    return this.#session.notify(message, this.#stream);
   }
 
   onDrain(resume: () => void): void {
-    const stream = this.#stream();
+    const stream = this.#stream;
     if (stream === undefined) resume();
     else stream.onDrain(resume);
   }
 
-  ask(question: ServerRequest): Promise<ClientAnswer> {
-    return this.#session.askOutside(question);
+  ask(request: ServerRequest): Promise<ClientAnswer> {
+    return this.#session.askOutside(request);
+  }
+
+  get #stream(): HttpResponse | undefined {
+    return this.#session.streams.getStream;
   }
 }
