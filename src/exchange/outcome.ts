@@ -58,7 +58,7 @@ interface ErrorBase {
   readonly data: Rope | string | undefined;
   /** JSON text of the whole error object as the backend wrote it, if it is one by JSON-RPC's rules. */
   readonly raw: Buffer | undefined;
-  /** HTTP status that the backend used, or that the gateway asks for; the inbound side decides. */
+  /** HTTP status of the backend's response, or the one that the gateway suggests; the client side decides. */
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** The handler failed because the backend cannot send server requests in its era. */

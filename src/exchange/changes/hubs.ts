@@ -10,7 +10,7 @@ interface Known {
   caller: Caller;
 }
 
-/** The hubs of one outbound side: one for all callers with the same rights. */
+/** The hubs of one backend side: one for all callers with the same rights. */
 export class Hubs {
   readonly #hubs = new Map<string, Known>();
   readonly #options: HubsOptions;

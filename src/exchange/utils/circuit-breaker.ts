@@ -46,10 +46,10 @@ export class CircuitBreaker {
   }
 }
 
-/** Kinds of callers whose waits are remembered. */
+/** Kinds of callers that have a breaker of their own at a time. */
 const REMEMBERED = 1_000;
 
-/** A circuit breaker for each kind of caller: that one waits in vain says nothing of the others. */
+/** A circuit breaker for each kind of caller: a backend that is slow for one may serve the others. */
 export class CircuitBreakers {
   readonly #limitMs: number;
   readonly #breakers = new LRUCache<string, CircuitBreaker>({ max: REMEMBERED });

@@ -181,7 +181,7 @@ export class SessionPool {
     // Calls that were unparked may have raised the count above the limit.
     else if (entry.use === 'once' || this.#count > this.#options.max) this.#retire(entry);
     else {
-      session.lastUsedAt = performance.now();
+      session.touch();
       this.#admit();
     }
   }

@@ -52,7 +52,7 @@ export class BackendSession {
   readonly id: string | undefined;
   /** The backend does not know the session any more, or the session was ended. */
   lost = false;
-  lastUsedAt = performance.now();
+  #lastUsedAt = performance.now();
   readonly #headers: SessionHeaders;
   readonly #calls: CallsInFlight;
   #exclusiveCall: RpcListener | undefined;
@@ -74,6 +74,16 @@ export class BackendSession {
     this.id = id;
     this.#headers = new SessionHeaders(info.revision, id, cookies);
     this.#calls = new CallsInFlight(backend.ticker, firstRequestId, (reply) => this.#onReply(reply));
+  }
+
+  /** On the monotonic clock. */
+  get lastUsedAt(): number {
+    return this.#lastUsedAt;
+  }
+
+  /** The session is in use now. */
+  touch(): void {
+    this.#lastUsedAt = performance.now();
   }
 
   /** The call that uses the session alone, to which everything outside a response stream belongs. */
@@ -304,7 +314,7 @@ export class BackendSession {
   }
 
   #onReply(reply: RpcReply): void {
-    this.lastUsedAt = performance.now();
+    this.touch();
     if (reply.kind !== 'failed') this.keepCookies(reply.headers);
   }
 

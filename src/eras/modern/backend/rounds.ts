@@ -37,7 +37,7 @@ export class Rounds {
    */
   async next({ bytes, result }: ResultFrame): Promise<Edits> {
     const requests = readInputRequests(bytes, getMember(bytes, result, 'inputRequests'), this.#nextId);
-    if (++this.#round > this.#maxRounds) throw new InputFailed(this.#tooMany(requests.length === 0));
+    if (++this.#round > this.#maxRounds) throw new InputFailed(this.#tooMany(requests));
     const state = getMember(bytes, result, 'requestState');
     if (requests.length === 0 && state?.kind !== 'string')
       throw new InputFailed('the server asked for nothing');
@@ -52,9 +52,9 @@ export class Rounds {
     return edits;
   }
 
-  #tooMany(isEmpty: boolean): string {
+  #tooMany({ length }: readonly InputRequest[]): string {
     const rounds = `in more than ${this.#maxRounds} rounds of one call (limits.rounds)`;
-    return isEmpty
+    return length === 0
       ? `the server returned requestState without inputRequests ${rounds}`
       : `the server asks ${rounds}`;
   }

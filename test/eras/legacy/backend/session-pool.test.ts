@@ -8,6 +8,9 @@ import { ANONYMOUS, type Principal } from '../../../../src/exchange/credentials.
 class FakeSession {
   lost = false;
   lastUsedAt = performance.now();
+  touch() {
+    this.lastUsedAt = performance.now();
+  }
   ends: object[] = [];
   readonly name: string;
   constructor(name: string) {
