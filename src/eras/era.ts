@@ -140,7 +140,8 @@ export interface ProbeOptions {
 /** Whether a backend speaks an era. `reason` is a clause for messages to people, such as `answered with HTTP 404`. */
 export type ProbeFinding =
   | { readonly kind: 'spoken'; readonly reason: string }
-  | { readonly kind: 'not-spoken'; readonly reason: string }
+  /** `absent` if a backend that is not there answers like this too. */
+  | { readonly kind: 'not-spoken'; readonly reason: string; readonly absent?: boolean }
   /** The backend and the gateway speak it, in no common version. */
   | { readonly kind: 'no-common-version'; readonly reason: string }
   /** Proves nothing; `slow` if that took all of the time that a probe has. */

@@ -9,6 +9,7 @@ import { OWN_INFO } from '../version.js';
 import { backendName } from './backend-name.js';
 import { type EraChoice, PinnedEra } from './era-choice.js';
 import { findEra } from './find-era.js';
+import { confirmPresence } from './presence.js';
 import { ProbedEra } from './probed-era.js';
 import { Route } from './route.js';
 import { backendSideOptions, clientSideOptions, type SharedParts, transportOptions } from './side-options.js';
@@ -22,6 +23,9 @@ export interface BuiltRoute {
   readonly transport: Transport;
   readonly cache: ResultCache;
 }
+
+/** A line at the start; requests go to the backend all the same. */
+const ABSENT = 'the backend is not there: check that it runs, and host, port and path of backend.url';
 
 /** Puts a route together from its configuration. */
 export function buildRoute(config: RouteConfig, limits: LimitsConfig, shared: SharedParts): BuiltRoute {
@@ -76,16 +80,28 @@ function chooseEra(
   const name = backendName(backend);
   if (first === undefined || side === undefined)
     throw new Error(`route ${path}: this gateway does not speak the era "${backend.era}"`);
-  if (second === undefined) return new PinnedEra(side);
+  const { probeMs: timeoutMs, startMs } = timeouts;
+  const probeOptions = { name, transport, ticker, ownInfo: OWN_INFO, timeoutMs, startMs };
+  const onAbsent = (reason: string): void => log.warn({ route: path, backend: name, reason }, ABSENT);
+  if (second === undefined) {
+    // A handshake would open a session that nobody asked for, and a program is started for the first request alone.
+    if (first.name !== 'modern' || backend.command !== undefined) return new PinnedEra(side);
+    const check = async (): Promise<void> => {
+      const { finding } = await first.probe({ ...probeOptions, forwarded: {} });
+      if (finding.kind === 'unreachable' || (finding.kind === 'not-spoken' && finding.absent === true))
+        onAbsent(finding.reason);
+    };
+    return new PinnedEra(side, () => void check().catch(onFault));
+  }
   return new ProbedEra({
     name,
     sides: outbounds,
     leg: backend.leg,
     probe: async (forwarded) => {
-      const { probeMs: timeoutMs, startMs } = timeouts;
-      const options = { name, transport, ticker, ownInfo: OWN_INFO, timeoutMs, startMs, forwarded };
-      return (await findEra(first, second, options)).finding;
+      const { finding } = await findEra(first, second, { ...probeOptions, forwarded });
+      return confirmPresence(finding, second, { ...probeOptions, forwarded });
     },
+    onAbsent,
     onVerdict: ({ era, reason }) =>
       log.info({ route: path, backend: name, era, reason }, 'era of the backend'),
     onFault,

@@ -31,9 +31,12 @@ export interface EraChoice {
 export class PinnedEra implements EraChoice {
   readonly doubts = 0;
   readonly #side: Outbound;
+  readonly #warmUp: () => void;
 
-  constructor(side: Outbound) {
+  /** @param warmUp called at the start */
+  constructor(side: Outbound, warmUp: () => void = () => {}) {
     this.#side = side;
+    this.#warmUp = warmUp;
   }
 
   outboundFor(): Outbound {
@@ -48,5 +51,7 @@ export class PinnedEra implements EraChoice {
 
   cannotAsk(): void {}
 
-  warmUp(): void {}
+  warmUp(): void {
+    this.#warmUp();
+  }
 }

@@ -1,5 +1,5 @@
 import type { ProbeFinding } from '../eras/index.js';
-import { badGateway, unreachable } from '../exchange/errors.js';
+import { badGateway, ExchangeError, unreachable } from '../exchange/errors.js';
 import { faultsTo } from '../exchange/failures.js';
 import type { ForwardedHeaders } from '../exchange/forwarded-headers.js';
 import type { EraName } from '../exchange/revision.js';
@@ -19,6 +19,8 @@ export interface EraVerdictOptions {
   readonly probe: (forwarded: ForwardedHeaders) => Promise<ProbeFinding>;
   /** Observes every new verdict. */
   readonly onVerdict: (verdict: Verdict) => void;
+  /** The backend cannot be used at the start; `reason` is a sentence. */
+  readonly onAbsent: (reason: string) => void;
   readonly onFault: (error: unknown) => void;
   /** The backend is of another era than before. */
   readonly onEraChange: () => void;
@@ -83,7 +85,12 @@ export class EraVerdict {
 
   /** Finds the verdict in the background. */
   warmUp(): void {
-    if (this.#verdict === undefined) this.#find({}).catch(faultsTo(this.#options.onFault));
+    const { onAbsent, onFault } = this.#options;
+    if (this.#verdict !== undefined) return;
+    this.#find({}).catch((error: unknown) => {
+      if (error instanceof ExchangeError) onAbsent(error.message);
+      else onFault(error);
+    });
   }
 
   /**

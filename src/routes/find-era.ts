@@ -25,8 +25,9 @@ export async function findEra(era: Era, other: Era, options: FindEraOptions): Pr
     const probed = era.probe({ ...options, transport, timeoutMs: Math.max(timeoutMs, startMs) });
     const unanswered = answersOnly(other, era, transport, options);
     const { finding, server } = await Promise.race([probed, unanswered]);
-    const kind = finding.kind === 'inconclusive' ? 'not-spoken' : finding.kind;
-    return { finding: { kind, reason: finding.reason.replace(' HTTP 200,', '') }, server };
+    const reason = finding.reason.replace(' HTTP 200,', '');
+    if (finding.kind !== 'inconclusive') return { finding: { ...finding, reason }, server };
+    return { finding: { kind: 'not-spoken', reason, absent: !finding.slow }, server };
   } finally {
     // The process may take seconds to exit, which nothing has to wait for; closing never rejects.
     void transport.close();

@@ -60,6 +60,7 @@ function setUp(findings: Finding[], options: Partial<ProbedEraOptions> = {}, leg
       return FINDINGS[findings.length > 1 ? (findings.shift() as Finding) : (findings[0] as Finding)];
     },
     onVerdict: (verdict) => verdicts.push(verdict),
+    onAbsent: () => {},
     onFault: () => {},
     ...options,
   });

@@ -1,5 +1,6 @@
 import { isFailure } from '../../../exchange/failures.js';
 import { type JsonNode, valueOf as readValue } from '../../../jsonrpc/index.js';
+import { isAbsence } from '../../../upstream/absent.js';
 import type { ProbedServer, ProbeOptions, ProbeResult } from '../../era.js';
 import { NEWEST_LEGACY } from '../wire/revisions.js';
 import { HandshakeRefused, openSession } from './handshake.js';
@@ -24,8 +25,11 @@ export async function probe(options: ProbeOptions): Promise<ProbeResult> {
     await session.end(forwarded);
     return { finding: { kind: 'spoken', reason: `answered with ${session.info.revision}` }, server };
   } catch (error) {
-    if (error instanceof HandshakeRefused)
-      return { finding: { kind: 'not-spoken', reason: `refused, ${error.message}` }, server: undefined };
+    if (error instanceof HandshakeRefused) {
+      const { message, reply } = error;
+      const absent = isAbsence(reply);
+      return { finding: { kind: 'not-spoken', reason: `refused, ${message}`, absent }, server: undefined };
+    }
     if (!isFailure(error)) throw error;
     const reason = `failed, ${error.message}`;
     return { finding: { kind: 'inconclusive', reason, slow: false }, server: undefined };

@@ -9,6 +9,7 @@ import {
   requestRope,
   stringOf,
 } from '../../../jsonrpc/index.js';
+import { isAbsence } from '../../../upstream/absent.js';
 import { RpcCall, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import type { Transport } from '../../../upstream/transport.js';
 import type { ProbedServer, ProbeFinding, ProbeOptions, ProbeResult } from '../../era.js';
@@ -96,7 +97,7 @@ export function readProbe(reply: RpcReply): ProbeFinding {
   }
   const what = `answered server/discover with HTTP ${status}${errorText(reply)}`;
   if (NO_EVIDENCE.has(status) || status >= 500) return { kind: 'inconclusive', reason: what, slow: false };
-  return { kind: 'not-spoken', reason: what };
+  return { kind: 'not-spoken', reason: what, absent: isAbsence(reply) };
 }
 
 function errorText(reply: RpcReply): string {
