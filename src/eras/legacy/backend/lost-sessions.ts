@@ -1,6 +1,8 @@
+import { CODE } from '../../../exchange/errors.js';
 import { type ErrorFrame, textOf } from '../../../jsonrpc/index.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import type { ConfiguredLoss } from '../../era.js';
+import { LEGACY_CODE } from '../wire/errors.js';
 
 /** A response that means that the server does not know the session. */
 interface LostSessionRule {
@@ -34,7 +36,13 @@ const KNOWN_RULES: readonly LostSessionRule[] = [
 ];
 
 /** JSON-RPC codes that are about the request itself, unless the message is clearly about the session. */
-const ABOUT_THE_REQUEST: ReadonlySet<number> = new Set([-32700, -32601, -32602, -32002, -32042]);
+const ABOUT_THE_REQUEST: ReadonlySet<number> = new Set([
+  CODE.parse,
+  CODE.methodNotFound,
+  CODE.invalidParams,
+  LEGACY_CODE.resourceNotFound,
+  LEGACY_CODE.urlElicitationRequired,
+]);
 
 /** Statuses with which servers refuse requests without a session. */
 const SESSION_REQUIRED: ReadonlySet<number> = new Set([400, 404, 422]);

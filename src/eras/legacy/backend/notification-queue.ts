@@ -1,19 +1,19 @@
 import { EXCHANGE_ERRORS, exchangeError } from '../../../exchange/errors.js';
 
-/** Notifications of one client that are sent at a time: each takes a connection until the backend has accepted it. */
-const MAX_AT_ONCE = 4;
-/** Notifications of one client that wait for their turn, and their bytes. */
-const MAX_WAITING = 1_000;
-const MAX_WAITING_BYTES = 1024 * 1024;
-/** Notifications of all clients that are sent to one backend at a time. */
+/** Limit of the notifications of one client that are sent at a time: each takes a connection until it is accepted. */
+const MAX_IN_FLIGHT = 4;
+/** Limits of the notifications of one client that are queued. */
+const MAX_QUEUED = 1_000;
+const MAX_QUEUED_BYTES = 1024 * 1024;
+/** Limit of the notifications of all clients that are sent to one backend at a time. */
 const MAX_AT_BACKEND = 256;
 
-/** How many more notifications may be sent to a backend at once, and who waits for that. */
+/** Bounds the notifications that are sent to one backend at a time. */
 export class NotificationSlots {
   #free = MAX_AT_BACKEND;
   readonly #waiting = new Set<NotificationQueue>();
 
-  /** @returns false where none is free; the queue is then told when one is */
+  /** Takes a slot; if none is free, returns false and flushes the queue when there is one. */
   take(queue: NotificationQueue): boolean {
     if (this.#free === 0) {
       this.#waiting.add(queue);
@@ -32,7 +32,7 @@ export class NotificationSlots {
   }
 }
 
-interface Waiting {
+interface Queued {
   readonly send: () => Promise<unknown>;
   readonly bytes: number;
 }
@@ -40,8 +40,8 @@ interface Waiting {
 /** Sends the notifications of one client to its backend, in order, a few at a time. */
 export class NotificationQueue {
   readonly #slots: NotificationSlots;
-  readonly #waiting: Waiting[] = [];
-  #waitingBytes = 0;
+  readonly #queue: Queued[] = [];
+  #queuedBytes = 0;
   #sending = 0;
 
   constructor(slots: NotificationSlots) {
@@ -53,20 +53,20 @@ export class NotificationQueue {
    * @throws ExchangeError if too many wait
    */
   push(send: () => Promise<unknown>, bytes: number): void {
-    if (this.#waiting.length >= MAX_WAITING || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
+    if (this.#queue.length >= MAX_QUEUED || this.#queuedBytes + bytes > MAX_QUEUED_BYTES) {
       const what = 'notifications of one client that wait for the backend';
-      throw exchangeError(EXCHANGE_ERRORS.ERAGATE_QUOTA, { limit: MAX_WAITING, what });
+      throw exchangeError(EXCHANGE_ERRORS.ERAGATE_QUOTA, { limit: MAX_QUEUED, what });
     }
-    this.#waiting.push({ send, bytes });
-    this.#waitingBytes += bytes;
+    this.#queue.push({ send, bytes });
+    this.#queuedBytes += bytes;
     this.flush();
   }
 
-  /** Sends what may be sent now. */
+  /** Sends queued notifications within the limits. */
   flush(): void {
-    while (this.#waiting.length > 0 && this.#sending < MAX_AT_ONCE && this.#slots.take(this)) {
-      const { send, bytes } = this.#waiting.shift() as Waiting;
-      this.#waitingBytes -= bytes;
+    while (this.#queue.length > 0 && this.#sending < MAX_IN_FLIGHT && this.#slots.take(this)) {
+      const { send, bytes } = this.#queue.shift() as Queued;
+      this.#queuedBytes -= bytes;
       this.#sending++;
       void send().finally(() => {
         this.#sending--;
@@ -76,9 +76,9 @@ export class NotificationQueue {
     }
   }
 
-  /** Drops what waits. */
+  /** Drops the queued notifications. */
   clear(): void {
-    this.#waiting.length = 0;
-    this.#waitingBytes = 0;
+    this.#queue.length = 0;
+    this.#queuedBytes = 0;
   }
 }

@@ -38,11 +38,11 @@ export async function probe(options: ProbeOptions): Promise<ProbeResult> {
 
 function serverOf({ info, id }: BackendSession): ProbedServer {
   const { bytes, result } = info;
-  const told = readValue(bytes, result as JsonNode) as Record<string, unknown>;
+  const values = readValue(bytes, result as JsonNode) as Record<string, unknown>;
   return {
     revisions: [info.revision],
-    capabilities: told['capabilities'],
-    serverInfo: told['serverInfo'],
+    capabilities: values['capabilities'],
+    serverInfo: values['serverInfo'],
     session: { id },
   };
 }

@@ -10,7 +10,7 @@ export function openClientSide({
   questions,
   httpSse,
 }: ClientSideOptions): ClientSide {
-  const open = new ClientSessions(route, sealer, { ...sessions, questionMs: questions.timeoutMs });
+  const open = new ClientSessions(route, sealer, { ...sessions, answerTimeoutMs: questions.timeoutMs });
   const inbound = new LegacyInbound(open);
   return { inbound, sse: httpSse ? new SseClients(inbound, open, { maxSessions: sessions.max }) : undefined };
 }

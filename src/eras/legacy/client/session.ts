@@ -29,7 +29,7 @@ import { SessionStreams, type SessionStreamsOptions } from './session-streams.js
 
 export interface ClientSessionOptions extends SessionStreamsOptions {
   /** Longest time for the answer to a server request, in milliseconds. */
-  readonly questionMs: number;
+  readonly answerTimeoutMs: number;
 }
 
 /** The session of a legacy client in this process: its claims, its streams, and the requests in flight. */
@@ -162,7 +162,7 @@ export class LegacyClientSession implements ClientSession {
       );
     }
     this.#serverRequests ??= new PendingServerRequests(
-      this.#options.questionMs,
+      this.#options.answerTimeoutMs,
       () => this.streams.getStream,
     );
     return this.#serverRequests.ask(downgradeServerRequest(request, this.features), stream);

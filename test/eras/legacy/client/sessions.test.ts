@@ -22,7 +22,7 @@ interface SetUp {
 }
 
 function setUp({ max = 100, idleMs = 60_000, route = '/mcp', keys = [KEY], state }: SetUp = {}) {
-  return new ClientSessions(route, new Sealer(keys), { max, idleMs, questionMs: 1_000, state });
+  return new ClientSessions(route, new Sealer(keys), { max, idleMs, answerTimeoutMs: 1_000, state });
 }
 
 let ended: string[] = [];
