@@ -1,7 +1,7 @@
 import { badGateway, CODE, ExchangeError } from './errors.js';
 import { type BackendErrorOutcome, ownError } from './outcome.js';
 
-type ResponseHeaders = Record<string, string | string[] | undefined>;
+type RefusalHeaders = Record<string, string | string[] | undefined>;
 
 const PASSED_ON = ['www-authenticate', 'retry-after'] as const;
 
@@ -21,7 +21,7 @@ function refusesHost(status: number, text: string): boolean {
  */
 export function refusalForClient(
   status: number,
-  headers: ResponseHeaders,
+  headers: RefusalHeaders,
   text: string,
   error?: BackendErrorOutcome,
 ): ExchangeError | undefined {

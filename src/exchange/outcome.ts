@@ -8,7 +8,7 @@ import {
   writeObject,
 } from '../jsonrpc/index.js';
 import type { DeclaredError, MessageValues } from './declare-errors.js';
-import type { Freshness, KeptResult } from './result-cache/kept-result.js';
+import type { CachedResult, Freshness } from './result-cache/cached-result.js';
 import type { EraName } from './revision.js';
 
 /** Changes to members of a result, collected by the codecs and applied once, when the response is written. */
@@ -39,7 +39,7 @@ export interface ResultOutcome {
   /** How long the result may be cached; undefined for not at all. */
   readonly freshness?: Freshness | undefined;
   /** The entry of a cached result, whose texts in each form are written once. */
-  readonly kept?: KeptResult | undefined;
+  readonly kept?: CachedResult | undefined;
 }
 
 /**

@@ -14,7 +14,7 @@ import {
 import type { ChangeSource, ChangeSourceListener } from './change-source.js';
 import type { Subscriber, Subscription, UpdateOptions } from './subscription.js';
 
-interface Entry extends Subscription {
+interface SubscriberEntry extends Subscription {
   readonly subscriber: Subscriber;
   /** Resources that the backend refused are wanted no longer. */
   wanted: ChangeFilter;
@@ -46,7 +46,7 @@ export class Hub {
   readonly #observe: (change: Change) => void;
   readonly #onIdle: () => void;
   readonly #ignoreFailure: (error: unknown) => undefined;
-  readonly #entries = new Set<Entry>();
+  readonly #entries = new Set<SubscriberEntry>();
   /** What the source was asked for last, without the resources that the backend refused. */
   #applied: ChangeFilter = NO_CHANGES;
   #honoured: ChangeFilter = NO_CHANGES;
@@ -79,7 +79,7 @@ export class Hub {
   /** Adds a subscriber that wants nothing yet. */
   join(subscriber: Subscriber): Subscription {
     clearTimeout(this.#lingering);
-    const entry: Entry = {
+    const entry: SubscriberEntry = {
       subscriber,
       wanted: NO_CHANGES,
       honoured: NO_CHANGES,
@@ -129,7 +129,7 @@ export class Hub {
   }
 
   async #update(
-    entry: Entry,
+    entry: SubscriberEntry,
     filter: ChangeFilter,
     { keepTrying = false }: UpdateOptions = {},
   ): Promise<ChangeFilter> {
@@ -151,14 +151,14 @@ export class Hub {
   }
 
   /** Narrows a subscription to what the backend agreed to. */
-  #agree(entry: Entry): void {
+  #agree(entry: SubscriberEntry): void {
     const { lists } = entry.wanted;
     entry.honoured = intersect(entry.wanted, this.#honoured);
     // Servers notify of lists that they do not declare, but not of resources that they refused.
     entry.wanted = { lists, resources: entry.honoured.resources };
   }
 
-  #close(entry: Entry): void {
+  #close(entry: SubscriberEntry): void {
     if (!this.#entries.delete(entry) || this.#closed) return;
     if (this.#entries.size === 0)
       this.#lingering = setTimeout(() => void this.#endIfIdle(), LINGER_MS).unref();

@@ -4,7 +4,7 @@ import { Hub, type HubOptions } from './hub.js';
 
 export type HubsOptions = Pick<HubOptions, 'onChange' | 'onFault'>;
 
-interface Known {
+interface KnownHub {
   readonly hub: Hub;
   /** With the latest credentials of its subscribers. */
   caller: Caller;
@@ -12,7 +12,7 @@ interface Known {
 
 /** The hubs of one backend side: one for all callers with the same rights. */
 export class Hubs {
-  readonly #hubs = new Map<string, Known>();
+  readonly #hubs = new Map<string, KnownHub>();
   readonly #options: HubsOptions;
 
   constructor(options: HubsOptions) {
@@ -58,7 +58,7 @@ export class Hubs {
     for (const { hub } of [...this.#hubs.values()]) hub.close();
   }
 
-  #renew(known: Known, caller: Caller): void {
+  #renew(known: KnownHub, caller: Caller): void {
     const renewed = known.caller.forwarded.authorization !== caller.forwarded.authorization;
     known.caller = caller;
     if (renewed) known.hub.retryNow();

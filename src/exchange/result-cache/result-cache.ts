@@ -4,7 +4,7 @@ import type { Outcome, ResultOutcome } from '../outcome.js';
 import type { EraName } from '../revision.js';
 import { abortable } from '../utils/abortable.js';
 import { type CacheKey, cacheKey, INVALIDATED_BY } from './cache-key.js';
-import { KeptResult } from './kept-result.js';
+import { CachedResult } from './cached-result.js';
 import type { ResultStore, StoredResult, Subject } from './result-store.js';
 import { type SharedEnd, SharedRequest } from './shared-request.js';
 
@@ -145,7 +145,7 @@ export class ResultCache {
   #keep(key: CacheKey, exchange: Exchange, outcome: ResultOutcome): ResultOutcome {
     const { freshness } = outcome;
     if (freshness === undefined || freshness.ttlMs <= 0) return outcome;
-    const kept = new KeptResult({ ...freshness, ttlMs: Math.min(freshness.ttlMs, LONGEST_MS) });
+    const kept = new CachedResult({ ...freshness, ttlMs: Math.min(freshness.ttlMs, LONGEST_MS) });
     const keptOutcome = { ...outcome, kept };
     const { method, name } = exchange.request;
     const place = freshness.shared ? (key.shared ?? key.own) : key.own;

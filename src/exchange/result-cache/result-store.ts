@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ResultOutcome } from '../outcome.js';
-import type { KeptResult } from './kept-result.js';
+import type { CachedResult } from './cached-result.js';
 
 /** What changes can invalidate. */
 export interface Subject {
@@ -13,7 +13,7 @@ export interface StoredResult extends Subject {
   /** The cache that stored it. */
   readonly owner: object;
   readonly outcome: ResultOutcome;
-  readonly kept: KeptResult;
+  readonly kept: CachedResult;
 }
 
 /** Memory of an entry, as a multiple of its bytes: it also holds nodes, and the texts for each form. */

@@ -8,7 +8,7 @@ import { ExchangeError } from '../../../src/exchange/errors.js';
 import { Exchange } from '../../../src/exchange/exchange.js';
 import { type Outcome, ownError, type ResultOutcome } from '../../../src/exchange/outcome.js';
 import { cacheKey } from '../../../src/exchange/result-cache/cache-key.js';
-import type { Freshness } from '../../../src/exchange/result-cache/kept-result.js';
+import type { Freshness } from '../../../src/exchange/result-cache/cached-result.js';
 import { ResultCache } from '../../../src/exchange/result-cache/result-cache.js';
 import { openResultStore } from '../../../src/exchange/result-cache/result-store.js';
 import { getMember } from '../../../src/jsonrpc/index.js';

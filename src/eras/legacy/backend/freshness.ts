@@ -1,5 +1,5 @@
 import type { ListChange } from '../../../exchange/changes/change.js';
-import type { Freshness } from '../../../exchange/result-cache/kept-result.js';
+import type { Freshness } from '../../../exchange/result-cache/cached-result.js';
 import { nameMap } from '../../../jsonrpc/index.js';
 import type { BackendSession } from './session.js';
 

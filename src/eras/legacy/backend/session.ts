@@ -22,7 +22,7 @@ import { ResponseQueue } from './response-queue.js';
 import type { SessionListener, SessionObserver } from './session-events.js';
 import { StandaloneGetStream, type Watch } from './standalone-get-stream.js';
 
-export interface PostOptions {
+export interface MessageOptions {
   /** The message may reach the backend twice. */
   readonly repeatable?: boolean;
   /** Longest time for the backend to accept the message. */
@@ -170,7 +170,7 @@ export class BackendSession {
     method: string,
     params: Rope | undefined,
     forwarded: ForwardedHeaders,
-    options: PostOptions,
+    options: MessageOptions,
   ): Promise<RpcReply> {
     return this.post(requestRope(this.#calls.takeId(), method, params), forwarded, options);
   }
@@ -180,7 +180,7 @@ export class BackendSession {
     method: string,
     params: Rope | undefined,
     forwarded: ForwardedHeaders,
-    options: PostOptions = {},
+    options: MessageOptions = {},
   ): Promise<RpcReply> {
     return this.post(notificationRope(method, params), forwarded, {
       repeatable: isRepeatable(method),
@@ -224,7 +224,7 @@ export class BackendSession {
   async post(
     body: Rope,
     forwarded: ForwardedHeaders,
-    { repeatable = false, limitMs = this.backend.times.messageMs }: PostOptions = {},
+    { repeatable = false, limitMs = this.backend.times.messageMs }: MessageOptions = {},
   ): Promise<RpcReply> {
     const { transport, ticker } = this.backend;
     const rpc = new RpcCall(NO_ID, ticker, SILENT);

@@ -1,4 +1,4 @@
-import { MAX_TOKEN_BYTES, metaProblem } from '../../../exchange/declaration.js';
+import { MAX_TOKEN_BYTES, metaProblem } from '../../../exchange/declaration-limits.js';
 import type { ExchangeRequest } from '../../../exchange/exchange.js';
 import { getMember, nameMap, type RequestFrame, stringMember, textOf } from '../../../jsonrpc/index.js';
 import type { RevisionFeatures } from '../wire/revisions.js';

@@ -1,7 +1,7 @@
 import type { HttpCall } from '../../../downstream/http-call.js';
 import { readCapabilities } from '../../../exchange/client-capabilities.js';
 import { ownerOf } from '../../../exchange/credentials.js';
-import { declarationProblem } from '../../../exchange/declaration.js';
+import { declarationProblem } from '../../../exchange/declaration-limits.js';
 import { CODE } from '../../../exchange/errors.js';
 import { type Outcome, ownResult } from '../../../exchange/outcome.js';
 import type { RouteService } from '../../../exchange/route-service.js';

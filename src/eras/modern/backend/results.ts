@@ -4,7 +4,7 @@ import type { Exchange } from '../../../exchange/exchange.js';
 import { ownError, type PendingEdits, type ResultOutcome } from '../../../exchange/outcome.js';
 import { repairResult } from '../../../exchange/repair-result.js';
 import { CACHEABLE } from '../../../exchange/result-cache/cache-key.js';
-import type { Freshness } from '../../../exchange/result-cache/kept-result.js';
+import type { Freshness } from '../../../exchange/result-cache/cached-result.js';
 import {
   elementsOf,
   getMember,

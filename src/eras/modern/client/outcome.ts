@@ -6,7 +6,7 @@ import {
   type Outcome,
   type ResultOutcome,
 } from '../../../exchange/outcome.js';
-import type { KeptResult } from '../../../exchange/result-cache/kept-result.js';
+import type { CachedResult } from '../../../exchange/result-cache/cached-result.js';
 import { MAY_ASK } from '../../../exchange/server-requests.js';
 import { declaresTasks } from '../../../exchange/tasks.js';
 import { errorObjectRope, errorRope, Rope, resultRope, writeObject } from '../../../jsonrpc/index.js';
@@ -108,7 +108,7 @@ function writeCached(
   { response, id }: PendingRequest,
   exchange: Exchange,
   outcome: ResultOutcome,
-  kept: KeptResult,
+  kept: CachedResult,
 ): void {
   const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
   const scope = kept.freshness.shared && !forcePrivate ? 'public' : 'private';

@@ -1,6 +1,6 @@
 import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
 import { readCapabilities } from '../../../exchange/client-capabilities.js';
-import { declarationProblem, MAX_TOKEN_BYTES, metaProblem } from '../../../exchange/declaration.js';
+import { declarationProblem, MAX_TOKEN_BYTES, metaProblem } from '../../../exchange/declaration-limits.js';
 import { CODE } from '../../../exchange/errors.js';
 import { isLogLevel, type LogLevel } from '../../../exchange/log-levels.js';
 import {

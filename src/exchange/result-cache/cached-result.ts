@@ -10,7 +10,7 @@ export interface Freshness {
 }
 
 /** A cached result, with its texts: the text of each form is written once. */
-export class KeptResult {
+export class CachedResult {
   readonly freshness: Freshness;
   readonly #storedAt = performance.now();
   readonly #texts = new Map<string, Buffer>();
