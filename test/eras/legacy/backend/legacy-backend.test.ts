@@ -22,7 +22,7 @@ const backend = (newestRevision?: string) =>
     newestRevision,
   });
 
-test('that a backend has no stream is believed for some minutes: it may be replaced by one that has', () => {
+test('that a backend has no GET stream is remembered for some minutes: it may be replaced by one that has', () => {
   const it = backend();
   expect(it.hasNoGetStream).toBe(false);
   it.noteNoGetStream();
@@ -33,7 +33,7 @@ test('that a backend has no stream is believed for some minutes: it may be repla
   expect(it.hasNoGetStream).toBe(false);
 });
 
-test('that a backend refuses newer revisions is believed for some minutes, what is configured for ever', () => {
+test('that a backend refuses newer revisions is remembered for some minutes, a configured revision is kept', () => {
   const it = backend();
   expect(it.newestRevision).toBe('2025-11-25');
   it.noteNewest('2025-03-26');

@@ -19,7 +19,7 @@ const text = (status: number, body = ''): RpcReply => ({
   retryMs: undefined,
 });
 
-/** What servers say; whether the session is gone, and whether a server without sessions wants one by now. */
+/** Replies; whether the session is lost, and whether a server that had no sessions requires one. */
 const TABLE: readonly (readonly [string, RpcReply, lost: boolean, wanted: boolean])[] = [
   ['404 text', text(404, 'Not Found'), true, false],
   ['404 text of a session', text(404, 'Session not found'), true, true],
@@ -69,16 +69,16 @@ const TABLE: readonly (readonly [string, RpcReply, lost: boolean, wanted: boolea
 ];
 
 describe.each(TABLE)('%s', (_name, reply, lost, wanted) => {
-  test(`says ${lost ? '' : 'not '}that the session is gone`, () => {
+  test(`${lost ? 'means' : 'does not mean'} a lost session`, () => {
     expect(new LostSessionRules().isLost(reply, ID)).toBe(lost);
   });
 
-  test(`to a request without a session says ${wanted ? '' : 'not '}that one is wanted`, () => {
+  test(`to a request without a session, ${wanted ? 'means' : 'does not mean'} that one is required`, () => {
     expect(new LostSessionRules().isLost(reply, undefined)).toBe(wanted);
   });
 });
 
-test('a result says nothing of the kind, whatever is in it', () => {
+test('a result never means a lost session', () => {
   const bytes = Buffer.from(
     '{"jsonrpc":"2.0","id":1,"result":{"isError":true,"message":"Session not found"}}',
   );
@@ -93,12 +93,12 @@ test('a result says nothing of the kind, whatever is in it', () => {
   }
 });
 
-test('a connection that broke says nothing of the kind', () => {
+test('a broken connection does not mean a lost session', () => {
   const reply: RpcReply = { kind: 'failed', error: new TransportError('broken', 'session not found') };
   expect(new LostSessionRules().isLost(reply, ID)).toBe(false);
 });
 
-describe('answers that are configured', () => {
+describe('configured responses', () => {
   const table = new LostSessionRules([
     { status: 401, message: 'Session Over' },
     { status: 418 },
@@ -120,7 +120,7 @@ describe('answers that are configured', () => {
   });
 });
 
-test('long messages are judged in no time', () => {
+test('long messages are matched in a short time', () => {
   const nasty = [
     'session '.repeat(20_000),
     'the mcp session id '.repeat(10_000),

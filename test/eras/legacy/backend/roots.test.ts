@@ -17,14 +17,14 @@ test.each<[RootsPolicy, boolean]>([
   ['off', false],
   ['ask', false],
   ['cached', true],
-])('%s: what a client has told is used again: %s', (policy, reused) => {
+])('%s: the roots of a client are used again: %s', (policy, reused) => {
   const roots = new Roots(policy);
   expect(roots.withoutAsking(ADA)).toBeUndefined();
   roots.remember(ADA, listing('file:///a'));
   expect(textOf(roots.withoutAsking(ADA))).toBe(reused ? '{"roots":[{"uri":"file:///a"}]}' : undefined);
 });
 
-test('where nobody can be asked, the last answer counts, or there are none', () => {
+test('if the client cannot be asked, the latest answer is used, or no roots', () => {
   const roots = new Roots('ask');
   expect(textOf(roots.lastKnown(keyOf(ADA)))).toBe('{"roots":[]}');
   roots.remember(ADA, listing('file:///a'));
@@ -32,14 +32,14 @@ test('where nobody can be asked, the last answer counts, or there are none', () 
   expect(textOf(roots.lastKnown(keyOf(ADA)))).toBe('{"roots":[{"uri":"file:///b"}]}');
 });
 
-test('an error is nothing to remember', () => {
+test('an error is not remembered', () => {
   const roots = new Roots('cached');
   roots.remember(ADA, listing('file:///a'));
   roots.remember(ADA, { error: Buffer.from('{"code":-1,"message":"no"}') });
   expect(textOf(roots.withoutAsking(ADA))).toBe('{"roots":[{"uri":"file:///a"}]}');
 });
 
-test('roots are those of one principal with one client', () => {
+test('roots are kept per principal and client', () => {
   const roots = new Roots('cached');
   roots.remember(ADA, listing('file:///a'));
   for (const other of [caller('alan', '{"name":"a"}'), caller('ada', '{"name":"b"}'), caller('ada')]) {

@@ -59,8 +59,8 @@ function begin(sessions: ClientSessions, user: string, name = user, claims = {})
 
 const overloaded = expect.objectContaining({ outcome: expect.objectContaining({ status: 503 }) });
 
-describe('a token', () => {
-  test('finds its session for the principal it is of, and nobody else', () => {
+describe('a sealed session id', () => {
+  test('finds its session for its principal only', () => {
     const sessions = setUp();
     const session = begin(sessions, 'anna');
     expect(sessions.get(session.token, 'anna' as Principal)).toBe(session);
@@ -70,7 +70,7 @@ describe('a token', () => {
     expect(sessions.peek(session.token)).toBe(session);
   });
 
-  test('tells another process with the key all that it needs to know', () => {
+  test('holds all claims that another process with the key needs', () => {
     const claims = { owner: 'anna of idp' };
     const session = begin(setUp(), 'anna', 'backend-1', claims);
     const other = setUp();
@@ -87,7 +87,7 @@ describe('a token', () => {
     expect(other.size).toBe(1);
   });
 
-  test('is nothing on another route, with another key, or after a week', () => {
+  test('is invalid on another route, with another key, and after a week', () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     const { token } = begin(setUp(), 'anna');
     const anna = 'anna' as Principal;
@@ -100,7 +100,7 @@ describe('a token', () => {
     expect(setUp().get(token, anna)).toBeUndefined();
   });
 
-  test('fits into a header, whatever the client says of itself', () => {
+  test('fits into a header, however much the client declares', () => {
     const sessions = setUp();
     const text = JSON.stringify({ experimental: { x: 'y'.repeat(100_000) } });
     const session = begin(sessions, 'anna', 'anna', {
@@ -117,7 +117,7 @@ describe('a token', () => {
     [3_000, true],
     [5_000, true],
     [20_000, false],
-  ])('fits into a header, if the backend has ids of %i characters', (length, known) => {
+  ])('fits into a header if the backend has ids of %i characters', (length, known) => {
     // Each of these characters is three bytes.
     const text = JSON.stringify({ experimental: { x: '天'.repeat(900) } });
     const id = 'x'.repeat(length);
@@ -133,7 +133,7 @@ describe('a token', () => {
 });
 
 describe('a renewed credential', () => {
-  test('is good once it is adopted, beside the first, and is of this session alone', () => {
+  test('is valid once it is shared, beside the first, and for this session only', () => {
     const sessions = setUp();
     const session = begin(sessions, 'anna-1');
     const other = begin(sessions, 'anna-1', 'other');
@@ -145,7 +145,7 @@ describe('a renewed credential', () => {
     expect(sessions.get(other.token, renewed)).toBeUndefined();
   });
 
-  test('of a session of another process is kept with it; of two at once the first stays', () => {
+  test('of a session of another process is kept with it; of two restored at once the first stays', () => {
     const { token } = begin(setUp(), 'anna-1');
     const sessions = setUp();
     const [a, b] = [sessions.peek(token), sessions.peek(token)] as [LegacyClientSession, LegacyClientSession];
@@ -156,7 +156,7 @@ describe('a renewed credential', () => {
     expect(sessions.get(token, 'anna-3' as Principal)).toBe(a);
   });
 
-  test('does not add up without end', () => {
+  test('is one of a limited number', () => {
     const sessions = setUp();
     const session = begin(sessions, 'anna');
     for (let i = 0; i < 1_000; i++) sessions.share(session, `anna-${i}` as Principal);
@@ -170,7 +170,7 @@ describe('a renewed credential', () => {
 });
 
 describe('the end of a session', () => {
-  test('is for good, and told to the backend once', async () => {
+  test('is final, and ends the backend session once', async () => {
     const sessions = setUp();
     const session = begin(sessions, 'anna');
     await sessions.end(session);
@@ -180,7 +180,7 @@ describe('the end of a session', () => {
     expect(sessions.size).toBe(0);
   });
 
-  test('a thousand times leaves nothing', async () => {
+  test('a thousand times leaves nothing in memory', async () => {
     const sessions = setUp({ max: 10_000 });
     const all = Array.from({ length: 1_000 }, (_, i) => begin(sessions, `u${i % 7}`, `s${i}`));
     expect(sessions.size).toBe(1_000);
@@ -190,7 +190,7 @@ describe('the end of a session', () => {
     expect(ended).toHaveLength(1_000);
   });
 
-  test('of all waits for every backend to be told, also of ends that were under way', async () => {
+  test('of all waits for every backend session to end, also for ends in flight', async () => {
     const sessions = setUp();
     for (const name of ['a', 'b', 'c']) {
       const session = begin(sessions, 'u', name);
@@ -208,7 +208,7 @@ describe('the end of a session', () => {
   });
 });
 
-/** As a session with a stream, or with a call in flight, looks to the sessions. */
+/** A session with a stream, or with a call in flight. */
 function occupy(session: LegacyClientSession, how: 'stream' | 'call'): void {
   Object.defineProperty(session, 'busy', { value: true, configurable: true });
   Object.defineProperty(session, 'calling', { value: how === 'call', configurable: true });
@@ -233,7 +233,7 @@ describe('at the limit', () => {
     expect(sessions.size).toBe(users.length);
   });
 
-  test('what was used last counts, and not what came first', () => {
+  test('the time of the latest use counts, and not that of the handshake', () => {
     const sessions = setUp({ max: 3 });
     const [first] = fill(sessions, ['a', 'a', 'a']);
     sessions.get(first?.token as string, 'a' as Principal);
@@ -241,7 +241,7 @@ describe('at the limit', () => {
     expect(ended).toEqual(['a1']);
   });
 
-  test('a session that made way comes back, at the cost of another', () => {
+  test('an evicted session is restored, and another evicted for it', () => {
     const sessions = setUp({ max: 2 });
     const [first] = fill(sessions, ['a', 'a']);
     begin(sessions, 'a', 'new');
@@ -252,7 +252,7 @@ describe('at the limit', () => {
     expect(sessions.size).toBe(2);
   });
 
-  test('sessions in use are passed over', () => {
+  test('sessions in use are not evicted', () => {
     const sessions = setUp({ max: 3 });
     const [first] = fill(sessions, ['a', 'a', 'a']);
     occupy(first as LegacyClientSession, 'stream');
@@ -260,7 +260,7 @@ describe('at the limit', () => {
     expect(ended).toEqual(['a1']);
   });
 
-  test('who has most does not push out idle sessions of others', () => {
+  test('the principal with the most sessions does not evict idle sessions of others', () => {
     const sessions = setUp({ max: 3 });
     for (const session of fill(sessions, ['a', 'a', 'b']).slice(0, 2)) occupy(session, 'stream');
     expect(() => begin(sessions, 'a', 'new')).toThrow(overloaded);
@@ -269,7 +269,7 @@ describe('at the limit', () => {
     expect(ended).toEqual(['b2']);
   });
 
-  test('a stream alone gives way to someone who has fewer, a call to nobody', () => {
+  test('a session with only a stream is evicted for a principal with fewer sessions, one with a call never', () => {
     const sessions = setUp({ max: 3 });
     const [x, y, z] = fill(sessions, ['a', 'a', 'a']) as [
       LegacyClientSession,
@@ -286,20 +286,20 @@ describe('at the limit', () => {
     expect(sessions.size).toBe(3);
   });
 
-  test('all in use is an error for the one who comes, and for one that comes back', () => {
+  test('if all are in use, a new session and a restored one are refused', () => {
     const sessions = setUp({ max: 2 });
     const elsewhere = begin(setUp(), 'c');
     for (const session of fill(sessions, ['a', 'b'])) occupy(session, 'call');
     expect(() => begin(sessions, 'c', 'new')).toThrow(overloaded);
     expect(() => sessions.get(elsewhere.token, 'c' as Principal)).toThrow(overloaded);
-    // Whoever may not have it learns nothing of it.
+    // For another principal there is no such session, rather than no room.
     expect(sessions.get(elsewhere.token, 'd' as Principal)).toBeUndefined();
     expect(sessions.size).toBe(2);
     expect(ended).toEqual([]);
   });
 });
 
-test('sessions on which nothing happened for the idle time are dropped, busy ones kept', async () => {
+test('sessions unused for the idle time are removed, busy ones kept', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance', 'Date'] });
   const sessions = setUp({ idleMs: 8_000 });
   const [idle, busy, used] = ['idle', 'busy', 'used'].map((name) => begin(sessions, 'u', name));
@@ -311,7 +311,7 @@ test('sessions on which nothing happened for the idle time are dropped, busy one
   expect(sessions.size).toBe(2);
   vi.advanceTimersByTime(10_000);
   expect(ended).toEqual(['idle', 'used']);
-  // Its client finds it again.
+  // Its id restores it.
   expect(sessions.get(idle?.token as string, 'u' as Principal)?.backendSession?.id).toBe('idle');
   await sessions.close();
 });
@@ -321,7 +321,7 @@ describe('the owner of a credential', () => {
     `${scheme} h.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.s`;
   const anna = { iss: 'https://idp', sub: 'anna' };
 
-  test('is the same for every token of one user, issuer and client', () => {
+  test('is the same in every token of one user, issuer and client', () => {
     const owner = ownerOf(jwt({ ...anna, exp: 1 }));
     expect(owner).toMatch(/^[\w-]{22}$/);
     expect(ownerOf(jwt({ sub: 'anna', iss: 'https://idp', exp: 2, jti: 'x' }))).toBe(owner);
@@ -357,20 +357,20 @@ describe('the owner of a credential', () => {
     expect(ownerOf(authorization)).toBeUndefined();
   });
 
-  test('is not the principal, which is of one credential', () => {
+  test('is not the principal, which is one credential', () => {
     expect(principalOf(jwt({ ...anna, exp: 1 }))).not.toBe(principalOf(jwt({ ...anna, exp: 2 })));
     expect(principalOf(undefined)).toBe(ANONYMOUS);
   });
 });
 
-describe('the memory for what clients say of themselves', () => {
+describe('the memory for what clients declare', () => {
   const LONG = 3_000;
   const saying = (text: string) => {
     const declared = readCapabilities(JSON.stringify({ experimental: { [text]: {} } }));
     return { capabilities: declared, neutralCapabilities: declared };
   };
 
-  test('is bounded for all routes together; who holds most gives way, and can come back', () => {
+  test('is bounded for all routes together; sessions of the principal that holds most are evicted, and can be restored', () => {
     const state = new ClientState(200_000);
     const first = setUp({ state, max: 1_000 });
     const second = setUp({ state, max: 1_000 });
@@ -394,7 +394,7 @@ describe('the memory for what clients say of themselves', () => {
     expect(sessions.size).toBe(40);
   });
 
-  test('is free again when the sessions are over', async () => {
+  test('is free again when the sessions have ended', async () => {
     const state = new ClientState(200_000);
     const sessions = setUp({ state });
     const held = ['anna', 'bert'].map((user) => begin(sessions, user, user, saying(user)));
@@ -403,7 +403,7 @@ describe('the memory for what clients say of themselves', () => {
     expect(state.bytes).toBe(0);
   });
 
-  test('is refused when nothing in it can give way', () => {
+  test('is refused when nothing can be evicted', () => {
     const state = new ClientState(10_000);
     const sessions = setUp({ state });
     expect(() => begin(sessions, 'anna', 'a', saying('z'.repeat(LONG)))).toThrow(overloaded);
