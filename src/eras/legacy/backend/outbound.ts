@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { Caller } from '../../../exchange/caller.js';
 import { type Change, changeOf, LIST_CHANGES } from '../../../exchange/changes/change.js';
 import type { ChangeFilter } from '../../../exchange/changes/change-filter.js';
@@ -22,6 +23,9 @@ import type { BackendSession } from './session.js';
 import { LegacyTasks } from './tasks.js';
 import type { TimeLimits } from './time-limits.js';
 
+/** Processes that are started at once for the calls of one key: more of them only slow each other down. */
+const MAX_STARTING = Math.max(4, availableParallelism());
+
 /** The backend side of the legacy era: handshakes, sessions, and the calls on them. */
 export class LegacyOutbound implements Outbound {
   readonly era = 'legacy';
@@ -43,6 +47,7 @@ export class LegacyOutbound implements Outbound {
     const open = (params: HandshakeParams): Promise<BackendSession> => this.#open(params);
     this.#sessions = new PooledSessions({
       ...sessions,
+      ...(options.transport.ownsSessions === true ? { maxOpening: MAX_STARTING } : {}),
       ownInfo,
       roots,
       open,

@@ -38,6 +38,8 @@ export class PoolEntry {
   /** The call with the session waits for a person or for changes; the session does not count toward the limit. */
   parked = false;
   state: 'queued' | 'open' | 'removed' = 'queued';
+  /** Dropped before it was opened, since no call waits for it any more. */
+  surplus = false;
 
   constructor(
     key: string,

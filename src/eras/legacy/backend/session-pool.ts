@@ -17,6 +17,16 @@ export interface PoolOptions {
   readonly max: number;
   /** A session unused for so long is ended. */
   readonly idleMs: number;
+  /** Limit of the exclusive sessions of one key that are being opened: each may be a process that takes all of a core. */
+  readonly maxOpening?: number;
+}
+
+/** A call that waits for an exclusive session: for the first that is opened or becomes free. */
+interface ExclusiveWaiter {
+  readonly caller: PoolCaller;
+  readonly open: OpenSession;
+  readonly take: (entry: PoolEntry) => void;
+  readonly fail: (error: unknown) => void;
 }
 
 /** What ends the wait of an entry for room. */
@@ -40,6 +50,8 @@ export class SessionPool {
   readonly #shared = new Map<string, PoolEntry>();
   /** In the order of arrival. */
   readonly #queue = new Map<PoolEntry, PendingAcquire>();
+  /** By key, in the order of arrival. */
+  readonly #waiters = new Map<string, Set<ExclusiveWaiter>>();
   #count = 0;
   /** What {@link SessionPool.size} counts. */
   readonly #counts = new PrincipalCounts();
@@ -102,15 +114,85 @@ export class SessionPool {
     return this.#lease(entry, signal);
   }
 
-  /** Acquires a session of a key that no other call uses. */
+  /** Acquires a session of a key that no other call uses: the first that is opened for it or becomes free. */
   async acquireExclusive(
     key: string,
     caller: PoolCaller,
     open: OpenSession,
     signal?: AbortSignal,
   ): Promise<Lease> {
-    const entry = this.#idleExclusive(key) ?? this.#start(key, 'exclusive', caller, open);
-    return this.#lease(entry, signal);
+    const idle = this.#idleExclusive(key);
+    if (idle !== undefined) return new EntryLease(idle, this.#owner);
+    if (this.#closed) throw closing();
+    const waiters = this.#waiters.get(key) ?? new Set<ExclusiveWaiter>();
+    this.#waiters.set(key, waiters);
+    let waiter: ExclusiveWaiter | undefined;
+    const lease = new Promise<Lease>((resolve, reject) => {
+      waiter = {
+        caller,
+        open,
+        take: (entry) => resolve(new EntryLease(entry, this.#owner)),
+        fail: reject,
+      };
+      waiters.add(waiter);
+    });
+    this.#openFor(key);
+    try {
+      return await waitFor(lease, signal);
+    } catch (error) {
+      // A session that was handed over as the signal was aborted goes back; an error is the one that is thrown.
+      lease.then(
+        (late) => late.release(),
+        () => {},
+      );
+      this.#forget(key, waiter as ExclusiveWaiter);
+      throw error;
+    }
+  }
+
+  /** Opens as many sessions of a key as calls wait for, up to the limit of those being opened. */
+  #openFor(key: string): void {
+    const { maxOpening = Number.POSITIVE_INFINITY } = this.#options;
+    const waiters = [...(this.#waiters.get(key) ?? [])];
+    const opening = this.#openingOf(key).length;
+    for (const { caller, open } of waiters.slice(opening, maxOpening)) {
+      const entry = this.#start(key, 'exclusive', caller, open);
+      entry.opening.then(
+        () => this.#openFor(key),
+        (error) => {
+          if (!entry.surplus) this.#settleFirst(key, (waiter) => waiter.fail(error));
+          this.#openFor(key);
+        },
+      );
+    }
+  }
+
+  /** Entries of a key that have no session yet. */
+  #openingOf(key: string): PoolEntry[] {
+    return [...this.#entries].filter(
+      (entry) => entry.use === 'exclusive' && entry.key === key && entry.session === undefined,
+    );
+  }
+
+  /** Settles the call that waits for longest: first the call, since removing it may let others in. */
+  #settleFirst(key: string, settle: (waiter: ExclusiveWaiter) => void): void {
+    const [waiter] = this.#waiters.get(key) ?? [];
+    if (waiter === undefined) return;
+    settle(waiter);
+    this.#forget(key, waiter);
+  }
+
+  /** Removes a waiter, and an entry that waits for room if no call is left that it would be for. */
+  #forget(key: string, waiter: ExclusiveWaiter): void {
+    const waiters = this.#waiters.get(key);
+    if (waiters?.delete(waiter) !== true) return;
+    if (waiters.size === 0) this.#waiters.delete(key);
+    const opening = this.#openingOf(key);
+    if (opening.length <= waiters.size) return;
+    const queued = opening.findLast(({ state }) => state === 'queued');
+    if (queued === undefined) return;
+    queued.surplus = true;
+    this.#drop(queued);
   }
 
   /** Acquires a session for one call, which is ended after it. */
@@ -180,6 +262,8 @@ export class SessionPool {
     else if (session === undefined || entry.state === 'removed') return;
     // Calls that were unparked may have raised the count above the limit.
     else if (entry.use === 'once' || this.#count > this.#options.max) this.#retire(entry);
+    else if (entry.use === 'exclusive' && !session.lost && this.#waiters.has(entry.key))
+      this.#settleFirst(entry.key, (waiter) => waiter.take(entry));
     else {
       session.touch();
       this.#admit();

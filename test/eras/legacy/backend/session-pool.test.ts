@@ -24,12 +24,13 @@ class FakeSession {
 /** A pool, and the sessions that it opened: at once, or by hand. */
 interface SetUp {
   byHand?: boolean;
+  maxOpening?: number;
   idleMs?: number;
   principalOf?: (key: string) => Principal;
 }
 
-function setUp(max: number, { byHand = false, idleMs = 60_000, principalOf }: SetUp = {}) {
-  const pool = new SessionPool({ max, idleMs });
+function setUp(max: number, { byHand = false, idleMs = 60_000, principalOf, maxOpening = 100 }: SetUp = {}) {
+  const pool = new SessionPool({ max, idleMs, maxOpening });
   const opened: FakeSession[] = [];
   const handshakes: { name: string; succeed: () => void; fail: (error: Error) => void }[] = [];
   const open = (name: string) => () =>
@@ -447,5 +448,69 @@ describe('one principal', () => {
     void once('b').catch(() => {});
     await settle();
     expect(handshakes.map(({ name }) => name)).toEqual(['a0', 'a1', 'b']);
+  });
+});
+
+describe('calls that wait for an exclusive session', () => {
+  test('take one that becomes free before theirs is open', async () => {
+    const { exclusive, handshakes, opened } = setUp(10, { byHand: true });
+    const first = exclusive('a');
+    await settle();
+    handshakes[0]?.succeed();
+    const lease = await first;
+    const second = exclusive('a');
+    await settle();
+    expect(handshakes).toHaveLength(2);
+    lease.release();
+    expect((await second).session).toBe(opened[0]);
+    // The one that was opened in vain serves the next call.
+    handshakes[1]?.succeed();
+    await settle();
+    expect((await exclusive('a')).session).toBe(opened[1]);
+    expect(handshakes).toHaveLength(2);
+  });
+
+  test('have no more sessions opened at once than the limit, and each is served in the order of arrival', async () => {
+    const { exclusive, handshakes } = setUp(10, { byHand: true, maxOpening: 2 });
+    const order: number[] = [];
+    const calls = [0, 1, 2, 3, 4].map(async (index) => {
+      const lease = await exclusive('a');
+      order.push(index);
+      lease.release();
+    });
+    await settle();
+    expect(handshakes).toHaveLength(2);
+    handshakes[1]?.succeed();
+    await Promise.all(calls);
+    expect(order).toEqual([0, 1, 2, 3, 4]);
+    expect(handshakes.length).toBeLessThanOrEqual(3);
+  });
+
+  test('fail one by one where sessions cannot be opened', async () => {
+    const { exclusive, handshakes } = setUp(10, { byHand: true, maxOpening: 1 });
+    const calls = Promise.allSettled([exclusive('a'), exclusive('a')]);
+    await settle();
+    handshakes[0]?.fail(new Error('one'));
+    await settle();
+    handshakes[1]?.fail(new Error('two'));
+    expect(await calls).toMatchObject([{ reason: { message: 'one' } }, { reason: { message: 'two' } }]);
+  });
+
+  test('leave nothing behind when their clients leave', async () => {
+    const { exclusive, handshakes, pool } = setUp(1, { byHand: true });
+    const first = exclusive('a');
+    await settle();
+    handshakes[0]?.succeed();
+    const lease = await first;
+    const controller = new AbortController();
+    const second = exclusive('b', controller.signal);
+    const refused = expect(second).rejects.toThrow();
+    await settle();
+    expect(pool.queued).toBe(1);
+    controller.abort(new Error('left'));
+    await refused;
+    expect(pool.queued).toBe(0);
+    lease.release();
+    expect(handshakes).toHaveLength(1);
   });
 });
