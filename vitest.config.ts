@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import LongFirst from './test/support/long-first.js';
 
 /**
  * Tests with child processes, large bodies, crowds or many real servers. In all others, the `fast` ones, the gateway and both of its
@@ -35,6 +36,7 @@ export default defineConfig({
     isolate: false,
     // By default there is one worker fewer than there are cores: one on a machine of two.
     maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
+    sequence: { sequencer: LongFirst },
     // Real servers are started and stopped, on machines that may be busy.
     testTimeout: 20_000,
     hookTimeout: 60_000,
