@@ -2,7 +2,7 @@
 
 import type { RawConfig, RawRoute } from './raw.js';
 import { reservedHeaderReason } from './reserved-headers.js';
-import { CACHED_METHODS, type CommandConfig, type Config, type RouteConfig } from './types.js';
+import { CACHED_METHODS, type CommandConfig, type Config, type LogLevel, type RouteConfig } from './types.js';
 import { parseDuration, parseSize } from './units.js';
 
 /** Defaults that the schema cannot have: callers without a credential have another one. */
@@ -28,7 +28,7 @@ export function buildConfig(raw: RawConfig, warnings: readonly string[]): Config
       delayMs: millisecondsOrOff(raw.shutdown.delay),
       graceMs: milliseconds(raw.shutdown.grace),
     },
-    log: { level: raw.log.level },
+    log: { level: raw.log.level.toLowerCase() as LogLevel },
     limits: {
       bodyBytes: bytes(limits.body),
       resultBytes: bytes(limits.result),

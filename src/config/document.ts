@@ -21,11 +21,14 @@ export class ConfigDocument {
   readonly problems: ConfigProblem[] = [];
   readonly warnings: string[] = [];
   readonly file: string;
+  /** The environment that placeholders are replaced from. */
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly lines = new LineCounter();
   readonly #positions = new Map<string, Position>();
 
-  constructor(file: string) {
+  constructor(file: string, env: Readonly<Record<string, string | undefined>> = {}) {
     this.file = file;
+    this.env = env;
   }
 
   setPosition(segments: readonly Segment[], position: Position): void {

@@ -40,6 +40,36 @@ function isAddressOrRange(text: string): boolean {
   return prefix === undefined || Number(prefix) <= (family === 4 ? 32 : 128);
 }
 
+/** Rejects a * that matches nothing: it can stand for the first labels of a host alone. */
+export function checkOrigins(document: ConfigDocument): void {
+  const segments: Segment[] = ['listen', 'allowedOrigins'];
+  const origins = valueAt(document.data, segments);
+  if (!Array.isArray(origins)) return;
+  for (const [index, origin] of origins.entries()) {
+    if (typeof origin !== 'string' || !origin.includes('*') || document.isReported([...segments, index]))
+      continue;
+    if (/^[a-z][a-z0-9+.-]*:\/\/\*\.[^*]+$/i.test(origin)) continue;
+    document.report(
+      [...segments, index],
+      'an origin, where * may stand for the first labels alone (https://*.example.com)',
+    );
+  }
+}
+
+/** Warns of a public URL that ends with the path of a route: that path is added to it. */
+export function warnOfPublicPath(document: ConfigDocument, route: number): void {
+  const publicUrl = valueAt(document.data, ['publicUrl']);
+  const path = valueAt(document.data, ['routes', route, 'path']);
+  if (typeof publicUrl !== 'string' || typeof path !== 'string' || !URL.canParse(publicUrl)) return;
+  const own = withoutSlash(path);
+  const base = withoutSlash(new URL(publicUrl).pathname);
+  if (own === '' || !base.endsWith(own)) return;
+  document.warn(
+    ['publicUrl'],
+    `the path of a route is added to it, so that clients would call ${base}${own}; leave out ${own} unless that is meant`,
+  );
+}
+
 /** Warns of a server on stdio that other machines can reach: it gets no credentials that it could check. */
 export function warnOfOpenServer(document: ConfigDocument, command: readonly Segment[]): void {
   const host = valueAt(document.data, ['listen', 'host']);

@@ -27,7 +27,7 @@ const TOO_MUCH = 'more than a gateway file can hold';
 
 /** Reads `text`; errors of the YAML and of placeholders are among the problems of the result. */
 export function readDocument(text: string, file: string, sources: InterpolationSources): ConfigDocument {
-  const document = new ConfigDocument(file);
+  const document = new ConfigDocument(file, sources.env);
   const yaml = parseDocument(text, { lineCounter: document.lines, prettyErrors: false });
   for (const error of [...yaml.errors, ...yaml.warnings]) reportSyntax(document, text, error);
   // After a duplicate key the rest of the file can still be checked; after any other error it may be misread.

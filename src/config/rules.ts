@@ -2,9 +2,17 @@
 
 import { checkBackend } from './backend-rules.js';
 import type { ConfigDocument } from './document.js';
-import { checkHost, checkLoop, checkTrustedProxies, warnOfOpenServer } from './listen-rules.js';
+import {
+  checkHost,
+  checkLoop,
+  checkOrigins,
+  checkTrustedProxies,
+  warnOfOpenServer,
+  warnOfPublicPath,
+} from './listen-rules.js';
 import { checkPaths } from './path-rules.js';
 import { type Segment, valueAt } from './problems.js';
+import { warnOfBareVariables, warnOfMissingProgram, warnOfProxyVariables } from './program-rules.js';
 import { checkUrl } from './url-rules.js';
 
 /** Checks the rules for all parts of `document.data` that are of the right type. */
@@ -12,7 +20,9 @@ export function checkRules(document: ConfigDocument): void {
   checkUrl(document, ['publicUrl'], { query: false });
   checkHost(document);
   checkTrustedProxies(document);
+  checkOrigins(document);
   warnOfMissingSealKeys(document);
+  warnOfBareVariables(document, document.data, []);
   const routes = valueAt(document.data, ['routes']);
   if (!Array.isArray(routes)) return;
   checkPaths(document, routes.length);
@@ -20,7 +30,10 @@ export function checkRules(document: ConfigDocument): void {
     const backend: Segment[] = ['routes', i, 'backend'];
     checkBackend(document, backend);
     warnOfOpenServer(document, [...backend, 'command']);
+    warnOfMissingProgram(document, backend);
+    warnOfProxyVariables(document, [...backend, 'url']);
     checkLoop(document, i);
+    warnOfPublicPath(document, i);
     checkLost(document, ['routes', i, 'sessions', 'lost']);
     checkStream(document, ['routes', i, 'timeouts', 'stream']);
   }

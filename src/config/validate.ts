@@ -24,6 +24,7 @@ const CONVERTIBLE: Readonly<Record<string, RegExp | undefined>> = {
 /** Validates `document.data`, fills in the defaults in place, and reports every violation. */
 export function validateAgainstSchema(document: ConfigDocument): void {
   const { validate } = configSchema();
+  lowerLogLevel(document);
   if (!validate(document.data) && convertText(document, validate.errors ?? [])) validate(document.data);
   const seen = new Set<string>();
   for (const error of validate.errors ?? []) {
@@ -36,6 +37,13 @@ export function validateAgainstSchema(document: ConfigDocument): void {
     reportError(document, segments, error);
   }
   checkUnits(document, document.data, []);
+}
+
+/** Other programs write their levels in capitals. */
+function lowerLogLevel({ data }: ConfigDocument): void {
+  const log = valueAt(data, ['log']) as { level?: unknown } | undefined;
+  if (typeof log === 'object' && log !== null && typeof log.level === 'string')
+    log.level = log.level.toLowerCase();
 }
 
 /**

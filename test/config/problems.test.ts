@@ -19,7 +19,7 @@ routes:
     'gateway.yaml:1:17: listen.host: found 1, expected an address or host name to listen on',
     'gateway.yaml:1:20: listen.prot: found the unknown key "prot", expected one of host, port, allowedHosts, ' +
       'allowedOrigins, trustedProxies, keepAliveTimeout (did you mean port?)',
-    'gateway.yaml:2:12: keepAlive: found 15, expected a duration such as 500ms, 60s, 10m or 1h',
+    'gateway.yaml:2:12: keepAlive: found 15, expected a duration such as 500ms, 60s, 10m or 1h30m',
     'gateway.yaml:4:11: routes[0].path: found "orders", expected a path that begins with a slash, such as /orders ' +
       '(letters, digits, and . _ ~ - between slashes)',
     'gateway.yaml:6:12: routes[0].backend.url: found "ftp://x", expected an http or https URL such as ' +
@@ -174,7 +174,7 @@ test.each([
   ],
   [
     'routes: [{ path: /a, backend: { url: "http://b" }, cache: { staleIfError: never } }]',
-    'cache.staleIfError: found "never", expected a duration such as 500ms, 60s, 10m or 1h, or off',
+    'cache.staleIfError: found "never", expected a duration such as 500ms, 60s, 10m or 1h30m, or off',
   ],
 ])('in %j a value that may also be none is checked', (text, problem) => {
   expect(problemsOf(text)).toEqual([expect.stringContaining(problem)]);
@@ -323,7 +323,7 @@ describe('values', () => {
     ['listen: { trustedProxies: ["::1/129"] }', 'listen.trustedProxies[0]: found "::1/129"'],
     ['log: { level: loud }', 'log.level: found "loud", expected one of fatal, error, warn'],
     ['log: info', 'log: found "info", expected a mapping of log settings'],
-    ['limits: { body: 4MB }', 'limits.body: found "4MB", expected a size such as 64KiB'],
+    ['limits: { body: 4XB }', 'limits.body: found "4XB", expected a size such as 64KiB'],
     ['limits: { body: 0 }', 'limits.body: found 0'],
     ['limits: { body: 9GiB }', 'limits.body: found "9GiB", expected a size below 4GiB'],
     ['limits: { rounds: 0 }', 'limits.rounds: found 0, expected a whole number from 1'],
