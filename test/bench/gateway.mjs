@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../support/free-port.mjs';
 import { ask, startNode } from './processes.mjs';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -24,7 +25,7 @@ export const isBuilt = () => existsSync(MAIN);
 const folder = mkdtempSync(join(tmpdir(), 'eragate-bench-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-export { freePort } from '../support/free-port.mjs';
+export { freePort };
 
 /** A route of the configuration; `extra` are more of its keys. */
 export const route = (path, url, era, extra) => ({ path, backend: { url, era }, ...extra });

@@ -15,6 +15,7 @@ import {
   textOf,
 } from '../../../jsonrpc/index.js';
 import type { Transport } from '../../../upstream/transport.js';
+import { mentionsAnnotation } from '../wire/header-annotations.js';
 import { decodeResult } from '../wire/results.js';
 import { type ToolMap, toolTraits } from '../wire/tool-traits.js';
 
@@ -88,7 +89,9 @@ function dropInvalidTools(bytes: Buffer, result: JsonNode, edits: PendingEdits):
   const list = getMember(bytes, result, 'tools');
   if (list?.kind !== 'array') return;
   const tools = elementsOf(bytes, list);
-  const valid = tools.filter((tool) => toolTraits(bytes, tool) !== undefined);
+  const valid = tools.filter(
+    (tool) => !mentionsAnnotation(bytes, tool) || toolTraits(bytes, tool) !== undefined,
+  );
   if (valid.length === tools.length) return;
   const out = new Rope().push('[');
   for (const [index, tool] of valid.entries()) {

@@ -52,6 +52,7 @@ export class ListedTools {
 }
 
 function learnTool(annotated: Annotated, bytes: Buffer, tool: JsonNode): void {
+  if (annotated.size === 0 && !mentionsAnnotation(bytes, tool)) return;
   const name = stringOf(bytes, getMember(bytes, tool, 'name'));
   if (name === undefined) return;
   annotated.delete(name);

@@ -69,7 +69,8 @@ function withValidAnnotations(bytes: Buffer, tools: JsonNode): Rope {
   const out = new Rope();
   for (const [index, tool] of elementsOf(bytes, tools).entries()) {
     out.push(index === 0 ? '[' : ',');
-    const schema = tool.kind === 'object' ? getMember(bytes, tool, 'inputSchema') : undefined;
+    const annotated = tool.kind === 'object' && mentionsAnnotation(bytes, tool);
+    const schema = annotated ? getMember(bytes, tool, 'inputSchema') : undefined;
     if (schema === undefined || toolTraits(bytes, tool) !== undefined)
       out.pushSlice(bytes, tool.start, tool.end);
     else writeObject(out, bytes, tool, new Map([['inputSchema', withoutAnnotations(bytes, schema)]]));

@@ -1,4 +1,4 @@
-import { getMember, type JsonNode, stringOf } from '../../../jsonrpc/index.js';
+import { getMember, type JsonNode, scanJson, stringOf } from '../../../jsonrpc/index.js';
 import { InvalidAnnotation, type ParamHeader, paramHeadersOf } from './header-annotations.js';
 
 /** What calls of a tool depend on in its definition. */
@@ -11,7 +11,9 @@ export interface ToolTraits {
 export type ToolMap = ReadonlyMap<string, ToolTraits>;
 
 /** @returns undefined for a tool with invalid header annotations, which must not be offered */
-export function toolTraits(bytes: Buffer, tool: JsonNode): ToolTraits | undefined {
+export function toolTraits(bytes: Buffer, given: JsonNode): ToolTraits | undefined {
+  // One pass over the tool instead of one for each member.
+  const tool = given.members === undefined ? scanJson(bytes, 1, given.start, given.end) : given;
   const output = getMember(bytes, tool, 'outputSchema');
   const type = output === undefined ? undefined : stringOf(bytes, getMember(bytes, output, 'type'));
   try {
