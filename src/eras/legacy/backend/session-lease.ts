@@ -17,7 +17,7 @@ export interface Lease {
   release(): void;
 }
 
-/** For whom a session is opened. */
+/** The caller that a session is opened for. */
 export interface PoolCaller {
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders;

@@ -53,7 +53,7 @@ export class SessionPool {
   /** By key, in the order of arrival. */
   readonly #waiters = new Map<string, Set<ExclusiveWaiter>>();
   #count = 0;
-  /** What {@link SessionPool.size} counts. */
+  /** The sessions of {@link SessionPool.size}, by principal. */
   readonly #counts = new PrincipalCounts();
   /** Sessions that are being ended at the backend. */
   readonly #ending = new Set<Promise<void>>();
@@ -297,7 +297,7 @@ export class SessionPool {
     return this.#counts.of(principal) >= shareOf(this.#options.max, principal);
   }
 
-  /** Opens queued entries, in order, as long as there is room; those of a principal that has its share wait on. */
+  /** Opens queued entries in order while there is room, but for those of a principal that has its share. */
   #admit(): void {
     const waiting = new Set<Principal>();
     for (const [entry, { proceed }] of this.#queue) {
