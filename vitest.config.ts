@@ -13,7 +13,7 @@ const LONG = [
   'test/cases/era/redeployed-backend.test.ts',
   'test/cases/fidelity/large-bodies.test.ts',
   'test/cases/frames/orders.test.ts',
-  'test/cases/operations/{log-output,shutdown}.test.ts',
+  'test/cases/operations/{log-output,open-files,shutdown}.test.ts',
   'test/cases/sessions/orphans.test.ts',
   'test/cases/streams/slow-readers.test.ts',
   'test/http-sse/{backends,endpoints,peers}.test.ts',

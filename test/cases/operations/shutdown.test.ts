@@ -44,6 +44,8 @@ async function start(more: { on?: Record<string, Loose>; overrides?: Loose } = {
 }
 
 const call = (ms: number) => ({ name: 'slow', arguments: { ms } });
+/** For calls that never end. */
+const SHORT_GRACE = { shutdown: { grace: '1s' } };
 const LISTEN = { notifications: { toolsListChanged: true } };
 
 async function listening(gateway: GatewayProcess, path: string, id: string): Promise<RawStream> {
@@ -145,6 +147,7 @@ describe.concurrent('a signal', () => {
   test('tells clients whose calls take too long, and ends all the same', async () => {
     const cancelled: string[] = [];
     const { gateway, old, young } = await start({
+      overrides: SHORT_GRACE,
       on: {
         'tools/call': () => undefined,
         DELETE: () => undefined,
@@ -178,6 +181,7 @@ describe.concurrent('a signal', () => {
 
   test('is not held up by clients that never read', async () => {
     const { gateway, old } = await start({
+      overrides: SHORT_GRACE,
       on: {
         'tools/call': async ({ stream, res, params }: Loose) => {
           const events = stream();
