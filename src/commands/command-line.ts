@@ -10,7 +10,7 @@ import { runServe } from './serve.js';
 const HELP = `eragate: a gateway between MCP clients and MCP servers of any protocol revision
 
 usage:
-  eragate [serve] --config FILE       run the gateway
+  eragate [serve] --config FILE       run the gateway; also: eragate serve FILE
   eragate check FILE                  check a gateway file and print its routes
   eragate probe URL [options]         print the era, the revisions and the capabilities of an MCP server
     --header 'Name: value'            send this header; can be repeated

@@ -17,14 +17,20 @@ const LOG_LIMIT_MS = 400;
 const FATAL_SIGNALS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const;
 
 /**
- * `eragate [serve] --config FILE`: starts the gateway and returns; the process runs until a signal ends it.
+ * `eragate serve FILE`, or `eragate [serve] --config FILE`: starts the gateway and returns; the process runs until a signal ends it.
  *
  * @throws ConfigError, and the error of a gateway that cannot listen
  */
 export async function runServe(args: string[], context: CommandContext): Promise<number> {
-  const { values } = parseArgs({ args, options: { config: { type: 'string', short: 'c' } } });
-  if (values.config === undefined) throw new UsageError('serve needs --config FILE');
-  const config = loadConfig(values.config, context.env);
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { config: { type: 'string', short: 'c' } },
+  });
+  const files = [...positionals, ...(values.config === undefined ? [] : [values.config])];
+  const [file] = files;
+  if (file === undefined || files.length > 1) throw new UsageError('serve needs one gateway file');
+  const config = loadConfig(file, context.env);
   const { log, exchanges, close: closeLog } = createLogger(config.log.level);
   for (const warning of config.warnings) log.warn(warning);
   const gateway = await context.createGateway(config, { log, exchanges });

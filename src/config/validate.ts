@@ -25,6 +25,7 @@ const CONVERTIBLE: Readonly<Record<string, RegExp | undefined>> = {
 export function validateAgainstSchema(document: ConfigDocument): void {
   const { validate } = configSchema();
   lowerLogLevel(document);
+  dropExtensions(document);
   if (!validate(document.data) && convertText(document, validate.errors ?? [])) validate(document.data);
   const seen = new Set<string>();
   for (const error of validate.errors ?? []) {
@@ -37,6 +38,13 @@ export function validateAgainstSchema(document: ConfigDocument): void {
     reportError(document, segments, error);
   }
   checkUnits(document, document.data, []);
+}
+
+/** Keys that begin with x- at the top level hold anchors, as in compose files. */
+function dropExtensions({ data }: ConfigDocument): void {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return;
+  for (const key of Object.keys(data))
+    if (key.startsWith('x-')) delete (data as Record<string, unknown>)[key];
 }
 
 /** Other programs write their levels in capitals. */

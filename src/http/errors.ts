@@ -72,6 +72,14 @@ export function notFound(url: string): Refusal {
   return refusal(404, `Not Found: no route of the gateway has the path ${shown(url).split('?')[0]}`);
 }
 
+/** @param path of a route that does not serve HTTP+SSE */
+export function noLegacySse(path: string): Refusal {
+  return refusal(
+    404,
+    `Not Found: the route ${shown(path)} does not serve HTTP+SSE (legacySse is not set); use Streamable HTTP at ${shown(path)}`,
+  );
+}
+
 /** What the server refused before a route was found, in the server's words. */
 export function refusal(status: number, message: string, headers: Refusal['headers'] = {}): Refusal {
   return { status, code: CODE.server, message, headers };

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { ResourceMetadata } from '../authorization/resource-metadata.js';
 import { HttpResponse, type ResponseTimes } from '../downstream/http-response.js';
@@ -25,6 +26,13 @@ export function routeRaw(fastify: FastifyInstance, options: RawRouteOptions, han
     method: fastify.supportedMethods,
     url,
     onRequest: (request, reply) => {
+      if (isBrowser(request.raw)) {
+        reply
+          .code(405)
+          .headers({ allow: 'GET, POST, DELETE, OPTIONS', 'content-type': 'text/html; charset=utf-8' });
+        reply.send(PAGE);
+        return;
+      }
       reply.hijack();
       const req = request.raw;
       // Without an Origin there is no header of CORS to pass on.
@@ -38,6 +46,22 @@ export function routeRaw(fastify: FastifyInstance, options: RawRouteOptions, han
     },
     handler: () => {},
   });
+}
+
+/** What a person sees who opens the URL of a route. */
+const PAGE =
+  '<!doctype html><title>MCP endpoint</title><p>This is an endpoint of the Model Context Protocol (MCP), served by Eragate. ' +
+  'Add this URL to an MCP client to use it.</p>\n';
+
+/** Whether a person has opened the URL: clients of MCP ask for event streams or JSON. */
+function isBrowser({ method, headers }: IncomingMessage): boolean {
+  const { accept } = headers;
+  return (
+    method === 'GET' &&
+    accept !== undefined &&
+    /text\/html/i.test(accept) &&
+    !/event-stream|json/i.test(accept)
+  );
 }
 
 /** Responds to a method that a path does not have. */

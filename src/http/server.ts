@@ -4,7 +4,7 @@ import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Ticker } from '../exchange/utils/ticker.js';
 import { sendError, serveDocument } from './document.js';
 import type { Endpoint } from './endpoint.js';
-import { INTERNAL, notFound, refusal } from './errors.js';
+import { INTERNAL, noLegacySse, notFound, refusal } from './errors.js';
 import { McpEndpoint } from './mcp-endpoint.js';
 import { serveMetadata } from './metadata.js';
 import type { RequestGuard } from './origins.js';
@@ -139,7 +139,18 @@ export class HttpServer {
       this.#options.onFault(error, request.id);
       sendError(reply, INTERNAL);
     });
-    fastify.setNotFoundHandler((request, reply) => sendError(reply, notFound(request.url)));
+    // The two paths of HTTP+SSE below routes that do not serve it.
+    const ssePaths = new Map<string, string>(
+      this.#options.endpoints
+        .filter(({ sse }) => sse === undefined)
+        .flatMap(({ service: { path } }) =>
+          ['sse', 'messages'].map((name) => [`${path.replace(/\/$/, '')}/${name}`, path] as const),
+        ),
+    );
+    fastify.setNotFoundHandler((request, reply) => {
+      const route = ssePaths.get((request.url.split('?', 1)[0] ?? '').replace(/\/$/, ''));
+      sendError(reply, route === undefined ? notFound(request.url) : noLegacySse(route));
+    });
   }
 
   #routes(): void {

@@ -94,7 +94,7 @@ test('check prints all problems to standard error and exits with 1', async () =>
   const { code, stdout, stderr } = await check('keepAlive: 1\nroutes: []\n');
   expect(stdout).toBe('');
   expect(stderr).toBe(
-    'FILE:1:12: keepAlive: found 1, expected a duration such as 500ms, 60s, 10m or 1h\n' +
+    'FILE:1:12: keepAlive: found 1, expected a duration such as 500ms, 60s, 10m or 1h30m\n' +
       'FILE:2:9: routes: found an empty list, expected a list with at least one route\n' +
       '2 problems\n',
   );

@@ -22,10 +22,10 @@ test('--version prints the version of the package', async () => {
 test.each([
   [[], 'no gateway file given'],
   [['start'], 'unknown command "start", expected one of serve, check, probe'],
-  [['serve'], 'serve needs --config FILE'],
+  [['serve'], 'serve needs one gateway file'],
   [['--config'], '--config'],
   [['--confg', 'x'], "Unknown option '--confg'"],
-  [['serve', 'gateway.yaml'], 'Unexpected argument'],
+  [['serve', 'a.yaml', 'b.yaml'], 'serve needs one gateway file'],
   [['check'], 'check needs one gateway file'],
   [['check', 'a', 'b'], 'check needs one gateway file'],
   [['check', 'a', '--config', 'b'], 'check needs one gateway file'],
@@ -50,4 +50,15 @@ test('an error of a command is one line and exit code 1', async () => {
   const { context, printed } = testContext();
   expect(await runCommandLine(['--config', example('minimal.yaml')], context)).toBe(1);
   expect(printed.stderr).toBe('eragate: no gateway in this test\n');
+});
+
+test('serve FILE and serve --config FILE are the same', async () => {
+  for (const args of [
+    ['serve', '/no/such.yaml'],
+    ['serve', '--config', '/no/such.yaml'],
+  ]) {
+    const { context, printed } = testContext();
+    expect(await runCommandLine(args, context)).toBe(1);
+    expect(printed.stderr).toContain('/no/such.yaml');
+  }
 });

@@ -89,3 +89,9 @@ test.each(['INFO', 'Info', 'WARN'])('the log level %s is understood', (level) =>
   const config = parseConfig(backend('url: "http://b"', `log: { level: ${level} }`), 'g.yaml', {});
   expect(config.log.level).toBe(level.toLowerCase());
 });
+
+test('keys that begin with x- at the top level hold anchors', () => {
+  const text =
+    'x-times: &times { total: 1m }\nroutes: [{ path: /a, backend: { url: "http://b" }, timeouts: *times }]\n';
+  expect(parseConfig(text, 'g.yaml', {}).routes[0]?.timeouts.totalMs).toBe(60_000);
+});
