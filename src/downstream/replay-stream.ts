@@ -1,3 +1,4 @@
+import type { Principal } from '../exchange/credentials.js';
 import { type Rope, sseComment, sseEvent } from '../jsonrpc/index.js';
 import { type StreamKind, streamKey, writeEventId } from './event-id.js';
 import type { EventStream } from './event-stream.js';
@@ -22,6 +23,8 @@ export interface Recorder {
 
 /** The kept events of all streams of a session. */
 export interface EventStore {
+  /** Whose events they are. */
+  readonly principal: Principal;
   keep(stream: ReplayStream, seq: number, text: Rope): void;
   after(stream: ReplayStream, seq: number): readonly EventText[];
   remove(stream: ReplayStream): void;
@@ -67,6 +70,10 @@ export class ReplayStream implements Expiring {
   /** The gateway closed the connection and expects the client to reconnect. */
   get detached(): boolean {
     return this.#detached;
+  }
+
+  get principal(): Principal {
+    return this.#store.principal;
   }
 
   get awaited(): boolean {

@@ -1,5 +1,6 @@
+import { ANONYMOUS, type Principal } from '../exchange/credentials.js';
 import type { Rope } from '../jsonrpc/index.js';
-import type { ReplayBudget } from './replay-budget.js';
+import type { RecordedEvents, ReplayBudget } from './replay-budget.js';
 import { type EventStore, ReplayStream, type StreamOwner, type StreamTraits } from './replay-stream.js';
 import type { EventText } from './response-writer.js';
 
@@ -15,12 +16,15 @@ interface KeptEvent {
   readonly seq: number;
   readonly text: EventText;
   readonly bytes: number;
+  /** When it was written, on the monotonic clock. */
+  readonly at: number;
   /** Whether it counts against the share of its session, or only against the budget of all. */
   readonly ofShare: boolean;
 }
 
 /** The recorded streams of one client session. */
-export class SessionReplay implements EventStore {
+export class SessionReplay implements EventStore, RecordedEvents {
+  readonly principal: Principal;
   readonly #budget: ReplayBudget;
   #streams: ReplayStream[] = [];
   /** Events of all streams, the oldest first. */
@@ -28,8 +32,22 @@ export class SessionReplay implements EventStore {
   #bytes = 0;
   #closed = false;
 
-  constructor(budget: ReplayBudget) {
+  /** @param principal whose session it is */
+  constructor(budget: ReplayBudget, principal: Principal = ANONYMOUS) {
     this.#budget = budget;
+    this.principal = principal;
+  }
+
+  dropRead(bytes: number, before: number): boolean {
+    let freed = 0;
+    const kept = this.#events.filter((event) => {
+      if (freed >= bytes || event.stream.expiring || event.at >= before) return true;
+      freed += event.bytes;
+      this.#drop(event);
+      return false;
+    });
+    this.#events = kept;
+    return freed > 0;
   }
 
   /**
@@ -42,10 +60,11 @@ export class SessionReplay implements EventStore {
       const evicted = this.#streams.find(isDispensable) ?? this.#streams.find(({ expiring }) => expiring);
       evicted?.forget();
     }
-    if (this.#streams.length >= MAX_SESSION_STREAMS || !this.#budget.reserve(OVERHEAD_BYTES))
+    if (this.#streams.length >= MAX_SESSION_STREAMS || !this.#budget.reserve(OVERHEAD_BYTES, this.principal))
       return undefined;
     const stream = new ReplayStream(this, this.#budget, owner, traits);
     this.#streams.push(stream);
+    this.#budget.join(this);
     return stream;
   }
 
@@ -57,15 +76,15 @@ export class SessionReplay implements EventStore {
     const bytes = text.byteLength + OVERHEAD_BYTES;
     // A client that the gateway has detached must not miss a large message because of that.
     const ofShare = !stream.detached || bytes <= this.#budget.sessionBytes;
-    const reserved = ofShare ? this.#reserveOfShare(bytes) : this.#budget.reserve(bytes);
+    const reserved = ofShare ? this.#reserveOfShare(bytes) : this.#budget.reserve(bytes, this.principal);
     // The stream itself may have been evicted to make room.
     if (reserved && !stream.forgotten) {
       const kept = text.byteLength <= SMALL_BYTES ? text.toLatin1() : text;
-      this.#events.push({ stream, seq, text: kept, bytes, ofShare });
+      this.#events.push({ stream, seq, text: kept, bytes, ofShare, at: performance.now() });
       if (ofShare) this.#bytes += bytes;
       return;
     }
-    if (reserved) this.#budget.release(bytes);
+    if (reserved) this.#budget.release(bytes, this.principal);
     // Earlier events are of no use either: a client that resumes must not miss any.
     this.#dropAll(stream);
     stream.lostUpTo = seq;
@@ -78,7 +97,8 @@ export class SessionReplay implements EventStore {
   remove(stream: ReplayStream): void {
     this.#streams = this.#streams.filter((other) => other !== stream);
     this.#dropAll(stream);
-    this.#budget.release(OVERHEAD_BYTES);
+    if (this.#streams.length === 0) this.#budget.leave(this);
+    this.#budget.release(OVERHEAD_BYTES, this.principal);
   }
 
   /** The session has ended: none of its streams can be resumed. */
@@ -94,7 +114,7 @@ export class SessionReplay implements EventStore {
       const [dropped] = this.#events.splice(this.#leastWanted(), 1);
       this.#drop(dropped as KeptEvent);
     }
-    return this.#budget.reserve(bytes);
+    return this.#budget.reserve(bytes, this.principal);
   }
 
   /** The oldest event of a stream with a reader, which most likely has it; else of a stream that may never be resumed. */
@@ -116,7 +136,7 @@ export class SessionReplay implements EventStore {
   #drop({ stream, seq, bytes, ofShare }: KeptEvent): void {
     stream.lostUpTo = seq;
     if (ofShare) this.#bytes -= bytes;
-    this.#budget.release(bytes);
+    this.#budget.release(bytes, this.principal);
   }
 }
 

@@ -3,6 +3,7 @@ import { readEventId } from '../../src/downstream/event-id.js';
 import { ReplayBudget } from '../../src/downstream/replay-budget.js';
 import type { ReplayStream, StreamTraits } from '../../src/downstream/replay-stream.js';
 import { SessionReplay } from '../../src/downstream/session-replay.js';
+import type { Principal } from '../../src/exchange/credentials.js';
 import { Ticker } from '../../src/exchange/utils/ticker.js';
 import { Rope } from '../../src/jsonrpc/index.js';
 
@@ -306,6 +307,30 @@ describe('the budget', () => {
     stream?.event(large(9_000));
     expect(budget.bytes).toBeLessThanOrEqual(80_000);
     expect(stream?.has(0) ?? false).toBe(false);
+  });
+
+  test('is not for one principal: what it read gives way to the events of others', () => {
+    const { begin, budget } = setUp(80_000);
+    const greedy = Array.from({ length: 12 }, () => begin(new SessionReplay(budget, 'greedy' as Principal)));
+    for (const stream of greedy) stream?.event(large(7_000));
+    const stream = begin(new SessionReplay(budget, 'other' as Principal));
+    stream.event(large(7_000));
+    stream.disconnect();
+    stream.event(large(1_000));
+    expect(stream.has(0)).toBe(true);
+    for (let i = 0; i < 20; i += 1)
+      begin(new SessionReplay(budget, 'greedy' as Principal))?.event(large(7_000));
+    expect(stream.has(0)).toBe(true);
+    expect(budget.bytes).toBeLessThanOrEqual(80_000);
+  });
+
+  test('has room again for the same principal once its events were read long ago', () => {
+    const { begin, budget } = setUp(80_000);
+    for (let i = 0; i < 12; i += 1) begin(new SessionReplay(budget))?.event(large(7_000));
+    vi.advanceTimersByTime(11_000);
+    const stream = begin(new SessionReplay(budget));
+    stream.event(large(7_000));
+    expect(stream.has(0)).toBe(true);
   });
 
   test('limits the events and the streams of one session, however small', () => {

@@ -16,6 +16,18 @@ export class PrincipalCounts {
     return this.#counts.get(principal) ?? 0;
   }
 
+  /** The principal that has most; undefined where nobody has any. */
+  get most(): Principal | undefined {
+    let most: Principal | undefined;
+    let largest = 0;
+    for (const [principal, count] of this.#counts) {
+      if (count <= largest) continue;
+      most = principal;
+      largest = count;
+    }
+    return most;
+  }
+
   add(principal: Principal, by = 1): void {
     const count = this.of(principal) + by;
     if (count === 0) this.#counts.delete(principal);

@@ -3,9 +3,12 @@ import type { HttpResponse } from '../../../downstream/http-response.js';
 import type { ReplayBudget } from '../../../downstream/replay-budget.js';
 import type { Recorder, ReplayStream, StreamOwner } from '../../../downstream/replay-stream.js';
 import { SessionReplay } from '../../../downstream/session-replay.js';
+import type { Principal } from '../../../exchange/credentials.js';
 import type { RevisionFeatures } from '../wire/revisions.js';
 
 export interface SessionStreamsOptions {
+  /** Whose session it is: what is recorded counts against the principal first. */
+  readonly principal?: Principal | undefined;
   /** Keeps events for clients whose connection breaks; undefined to keep none. */
   readonly replay?: ReplayBudget | undefined;
   /** Longest time of one connection of a client that can resume its stream, in milliseconds; undefined for no limit. */
@@ -45,7 +48,7 @@ export class SessionStreams implements Recorder {
   record(owner: StreamOwner): ReplayStream | undefined {
     const { replay } = this.#options;
     if (replay === undefined) return undefined;
-    this.#replay ??= new SessionReplay(replay);
+    this.#replay ??= new SessionReplay(replay, this.#options.principal);
     const kind = owner === this.#getStream ? 'session' : 'request';
     return this.#replay.begin(owner, { kind, primed: this.#features.primingEvents });
   }

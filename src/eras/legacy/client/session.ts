@@ -50,7 +50,9 @@ export class LegacyClientSession implements ClientSession {
     this.claims = claims;
     this.features = featuresFor(claims.revision);
     this.owner = new SessionOwner(claims.principal, claims.owner);
-    this.streams = new SessionStreams(this.features, options, () => this.#onListening());
+    this.streams = new SessionStreams(this.features, { ...options, principal: claims.principal }, () =>
+      this.#onListening(),
+    );
     this.#options = options;
   }
 
