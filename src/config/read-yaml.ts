@@ -29,7 +29,18 @@ const TOO_MUCH = 'more than a gateway file can hold';
 export function readDocument(text: string, file: string, sources: InterpolationSources): ConfigDocument {
   const document = new ConfigDocument(file, sources.env);
   const yaml = parseDocument(text, { lineCounter: document.lines, prettyErrors: false });
-  for (const error of [...yaml.errors, ...yaml.warnings]) reportSyntax(document, text, error);
+  const unquoted = yaml.errors.some(({ code }) => code !== 'DUPLICATE_KEY')
+    ? unquotedPlaceholder(text)
+    : undefined;
+  // All errors that follow are about the same braces.
+  if (unquoted !== undefined)
+    document.reportAt(
+      unquoted,
+      [],
+      'a placeholder without quotes between braces or brackets',
+      `it in quotes: "\${NAME}"`,
+    );
+  else for (const error of [...yaml.errors, ...yaml.warnings]) reportSyntax(document, text, error);
   // After a duplicate key the rest of the file can still be checked; after any other error it may be misread.
   if (yaml.errors.every((error) => error.code === 'DUPLICATE_KEY')) {
     document.data = new Reader(document, text, sources, aliasTargets(yaml)).read(
@@ -41,11 +52,23 @@ export function readDocument(text: string, file: string, sources: InterpolationS
   return document;
 }
 
+/** A `${` after a `{` or `[` of the same line, with no quote or comment before it: YAML takes its brace for a mapping. */
+const UNQUOTED = /^[^"'#\n]*[{[][^"'#\n]*?(?=\$\{)/m;
+
+function unquotedPlaceholder(text: string): number | undefined {
+  const match = UNQUOTED.exec(text);
+  return match === null ? undefined : match.index + match[0].length;
+}
+
 function reportSyntax(document: ConfigDocument, text: string, error: YAMLParseError | YAMLWarning): void {
   const offset = error.pos[0];
   if (error.code === 'DUPLICATE_KEY') {
     const key = /^[^\s:,]+/.exec(text.slice(offset))?.[0] ?? '';
     document.reportAt(offset, [], `the key ${key} a second time`, 'each key once in a mapping');
+    return;
+  }
+  if (error.code === 'MULTIPLE_DOCS') {
+    document.reportAt(offset, [], 'a second document (---)', 'one document in a file');
     return;
   }
   // Some messages of the parser quote the text, which may be a secret.

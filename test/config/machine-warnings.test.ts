@@ -95,3 +95,13 @@ test('keys that begin with x- at the top level hold anchors', () => {
     'x-times: &times { total: 1m }\nroutes: [{ path: /a, backend: { url: "http://b" }, timeouts: *times }]\n';
   expect(parseConfig(text, 'g.yaml', {}).routes[0]?.timeouts.totalMs).toBe(60_000);
 });
+
+test('a placeholder between braces without quotes is one error, which says so', () => {
+  expect(problemsOf(`listen: { host: a, port: \${PORT:-8080} }\nroutes: []\n`)).toEqual([
+    `gateway.yaml:1:26: found a placeholder without quotes between braces or brackets, expected it in quotes: "\${NAME}"`,
+  ]);
+});
+
+test('a second document is named', () => {
+  expect(problemsOf('a: 1\n---\nb: 1\n')).toContainEqual(expect.stringMatching(/found a second document/));
+});
