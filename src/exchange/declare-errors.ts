@@ -23,45 +23,43 @@ type Placeholders<Template extends string> = Template extends `${string}{${infer
   ? Name | Placeholders<Rest>
   : never;
 
-/** A value for each placeholder of a message template. */
-export type MessageValues<Template extends string> = Readonly<
-  Record<Placeholders<Template>, string | number>
->;
+/** A value for each placeholder of a message. */
+export type MessageValues<Name extends string> = Readonly<Record<Name, string | number>>;
 
 export type ErrorName = `ERAGATE_${string}`;
 
-/** An error that the gateway may make. Only {@link declareErrors} makes one. */
-export class DeclaredError<Template extends string = string> {
+/**
+ * An error that the gateway may make. Only {@link declareErrors} makes one.
+ * @typeParam Placeholder names of the placeholders in its message
+ */
+export class DeclaredError<Placeholder extends string = string> {
   readonly name: ErrorName;
   readonly code: PerEra;
   readonly status: PerEra;
   readonly hint: string;
+  readonly placeholders: readonly Placeholder[];
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** Private, so that no other object has this type. */
-  readonly #template: Template;
+  readonly #template: string;
 
-  private constructor(name: ErrorName, declaration: ErrorDeclaration & { readonly message: Template }) {
+  private constructor(name: ErrorName, declaration: ErrorDeclaration) {
     const { code, status, hint, message, retryAfterSeconds } = declaration;
     this.name = name;
     this.code = perEra(code);
     this.status = perEra(status);
     this.hint = hint;
-    this.#template = message;
+    this.placeholders = [...message.matchAll(PLACEHOLDER)].map(([, key]) => key as Placeholder);
     this.headers = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) };
+    this.#template = message;
   }
 
   static of(name: ErrorName, declaration: ErrorDeclaration): DeclaredError {
     return new DeclaredError(name, declaration);
   }
 
-  /** The message with its placeholders. */
-  get template(): Template {
-    return this.#template;
-  }
-
   /** The message with its placeholders filled in. */
-  message(values: MessageValues<Template>): string {
-    return this.#template.replace(/\{(\w+)\}/g, (_, name: Placeholders<Template>) => String(values[name]));
+  message(values: MessageValues<Placeholder>): string {
+    return this.#template.replace(PLACEHOLDER, (_, key: Placeholder) => String(values[key]));
   }
 
   /** JSON text of the error's `data`: what the specification puts there, and the name. */
@@ -70,9 +68,11 @@ export class DeclaredError<Template extends string = string> {
   }
 }
 
+const PLACEHOLDER = /\{(\w+)\}/g;
+
 type Declared<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends { readonly message: infer Template extends string }
-    ? DeclaredError<Template>
+    ? DeclaredError<Placeholders<Template>>
     : never;
 };
 

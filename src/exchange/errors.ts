@@ -1,5 +1,11 @@
 import { type DeclaredError, declareErrors } from './declare-errors.js';
-import { type ErrorArguments, type ErrorOutcome, gatewayError, ownError } from './outcome.js';
+import {
+  type ErrorArguments,
+  type ErrorOutcome,
+  type GatewayErrorOutcome,
+  gatewayError,
+  ownError,
+} from './outcome.js';
 
 /** JSON-RPC 2.0 error codes, and the range that MCP's SDKs use for their own. */
 export const CODE = {
@@ -78,6 +84,12 @@ export const EXCHANGE_ERRORS = declareErrors({
     message: 'Method not found: {method}',
     hint: 'The method does not exist in the era of the client or cannot be had from this server: ask for what it declares.',
   },
+  ERAGATE_INVALID_PARAMS: {
+    code: CODE.invalidParams,
+    status: { legacy: 200, modern: 400 },
+    message: 'Invalid params: {problem}',
+    hint: 'Correct the params of the request as the message says.',
+  },
   ERAGATE_TASKS_UNDECLARED: {
     code: -32021,
     status: { legacy: 200, modern: 400 },
@@ -135,21 +147,23 @@ export const EXCHANGE_ERRORS = declareErrors({
   },
 });
 
-/** Ends an exchange with an error for the client; everything that the gateway throws on purpose is one of these. */
-export class ExchangeError extends Error {
-  readonly outcome: ErrorOutcome;
-  constructor(outcome: ErrorOutcome) {
-    super(outcome.message);
+/**
+ * Ends an exchange with an error for the client. Its own message is for the log: the detail, where the error has one.
+ */
+export class ExchangeError<Outcome extends ErrorOutcome = ErrorOutcome> extends Error {
+  readonly outcome: Outcome;
+  constructor(outcome: Outcome) {
+    super((outcome.origin === 'gateway' ? outcome.detail : undefined) ?? outcome.message);
     this.name = 'ExchangeError';
     this.outcome = outcome;
   }
 }
 
 /** An error that the gateway makes itself, to be thrown. */
-export function exchangeError<Template extends string>(
-  declared: DeclaredError<Template>,
-  ...args: ErrorArguments<Template>
-): ExchangeError {
+export function exchangeError<Placeholder extends string>(
+  declared: DeclaredError<Placeholder>,
+  ...args: ErrorArguments<Placeholder>
+): ExchangeError<GatewayErrorOutcome> {
   return new ExchangeError(gatewayError(declared, ...args));
 }
 

@@ -138,23 +138,21 @@ export interface ErrorExtras {
 }
 
 /** Values for the placeholders of a message, where it has any, and what goes with the error. */
-export type ErrorArguments<Template extends string> = string extends Template
-  ? [values?: Readonly<Record<string, string | number>>, extras?: ErrorExtras]
-  : keyof MessageValues<Template> extends never
-    ? [values?: MessageValues<Template>, extras?: ErrorExtras]
-    : [values: MessageValues<Template>, extras?: ErrorExtras];
+export type ErrorArguments<Placeholder extends string> = [Placeholder] extends [never]
+  ? [values?: MessageValues<never>, extras?: ErrorExtras]
+  : [values: MessageValues<Placeholder>, extras?: ErrorExtras];
 
 /** An error that the gateway makes itself, as its layer declares it. */
-export function gatewayError<Template extends string>(
-  declared: DeclaredError<Template>,
-  ...[values, extras = {}]: ErrorArguments<Template>
+export function gatewayError<Placeholder extends string>(
+  declared: DeclaredError<Placeholder>,
+  ...[values, extras = {}]: ErrorArguments<Placeholder>
 ): GatewayErrorOutcome {
   return {
     type: 'error',
     origin: 'gateway',
     form: 'neutral',
     code: declared.code.modern,
-    message: declared.message((values ?? {}) as MessageValues<Template>),
+    message: declared.message((values ?? {}) as MessageValues<Placeholder>),
     data: declared.data(extras.data),
     raw: undefined,
     status: declared.status.modern,

@@ -1,4 +1,4 @@
-import type { ErrorOutcome } from './outcome.js';
+import type { ErrorOutcome, GatewayErrorOutcome } from './outcome.js';
 
 /** Errors of one side of a backend after which the side of another era may be tried. */
 
@@ -20,13 +20,19 @@ export class OtherSide extends Error {
 /** The backend refused what a server of this era would take: its era has to be found out again. */
 export class WrongEra extends Error {
   override readonly name = 'WrongEra';
-  /** What the client gets if the era proves right; undefined where the refusal cannot be meant for it. */
+  /** The client's error if the era proves right and there is no `otherwise`. */
+  readonly failure: GatewayErrorOutcome;
+  /** The backend's own error for the client if the era proves right; undefined where it cannot be meant for it. */
   readonly otherwise: ErrorOutcome | undefined;
   /** Only a server of another era refuses like this: decides where probing proves nothing. */
   readonly proof: boolean;
 
-  constructor(message: string, meaning: { otherwise?: ErrorOutcome | undefined; proof?: boolean } = {}) {
-    super(message);
+  constructor(
+    failure: GatewayErrorOutcome,
+    meaning: { otherwise?: ErrorOutcome | undefined; proof?: boolean } = {},
+  ) {
+    super(failure.detail ?? failure.message);
+    this.failure = failure;
     this.otherwise = meaning.otherwise;
     this.proof = meaning.proof === true;
   }

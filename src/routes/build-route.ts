@@ -94,6 +94,7 @@ function chooseEra(
     return new PinnedEra(side, () => void check().catch(onFault));
   }
   return new ProbedEra({
+    route: path,
     name,
     sides: outbounds,
     leg: backend.leg,

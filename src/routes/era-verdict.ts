@@ -1,8 +1,10 @@
 import type { ProbeFinding } from '../eras/index.js';
-import { badGateway, ExchangeError, unreachable } from '../exchange/errors.js';
+import type { BackendLabel } from '../exchange/backend-label.js';
+import { ExchangeError, exchangeError } from '../exchange/errors.js';
 import { faultsTo } from '../exchange/failures.js';
 import type { ForwardedHeaders } from '../exchange/forwarded-headers.js';
 import type { EraName } from '../exchange/revision.js';
+import { BACKEND_ERRORS } from '../upstream/backend-errors.js';
 
 /** The era that a backend is held to be of, and why. */
 export interface Verdict {
@@ -12,9 +14,7 @@ export interface Verdict {
   readonly until: number;
 }
 
-export interface EraVerdictOptions {
-  /** Name of the backend in messages to people. */
-  readonly name: string;
+export interface EraVerdictOptions extends BackendLabel {
   /** Asks the backend whether it speaks the modern era. */
   readonly probe: (forwarded: ForwardedHeaders) => Promise<ProbeFinding>;
   /** Observes every new verdict. */
@@ -124,16 +124,24 @@ export class EraVerdict {
 
   async #probe(forwarded: ForwardedHeaders): Promise<Verdict | undefined> {
     const finding = await this.#options.probe(forwarded);
-    const { name } = this.#options;
+    const { route, name } = this.#options;
     switch (finding.kind) {
       case 'spoken':
         return this.#settle('modern', finding.reason, HOUR_MS);
       case 'not-spoken':
         return this.#settle('legacy', finding.reason, HOUR_MS);
       case 'no-common-version':
-        throw badGateway(`no common protocol version with ${name}: it ${finding.reason}`);
+        throw exchangeError(
+          BACKEND_ERRORS.ERAGATE_NO_COMMON_VERSION,
+          { route },
+          { detail: `no common protocol version with ${name}: it ${finding.reason}` },
+        );
       case 'unreachable':
-        throw unreachable(`cannot reach ${name}: ${finding.reason}`);
+        throw exchangeError(
+          BACKEND_ERRORS.ERAGATE_BACKEND_UNREACHABLE,
+          { route },
+          { detail: `cannot reach ${name}: ${finding.reason}` },
+        );
       case 'inconclusive':
         return this.#settleWithoutProof(finding.reason, finding.slow);
     }

@@ -1,10 +1,10 @@
 import type { Caller } from '../exchange/caller.js';
 import type { ChangeFilter } from '../exchange/changes/change-filter.js';
 import type { Subscriber } from '../exchange/changes/subscription.js';
-import { CODE, cancelled, EXCHANGE_ERRORS, ExchangeError } from '../exchange/errors.js';
+import { cancelled, EXCHANGE_ERRORS, ExchangeError } from '../exchange/errors.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { CallRouting, Outbound, ServerDescription } from '../exchange/outbound.js';
-import { type ErrorOutcome, gatewayError, type Outcome, ownError } from '../exchange/outcome.js';
+import { type ErrorOutcome, gatewayError, type Outcome } from '../exchange/outcome.js';
 import { CACHEABLE } from '../exchange/result-cache/cache-key.js';
 import type { ResultCache } from '../exchange/result-cache/result-cache.js';
 import type { EraName } from '../exchange/revision.js';
@@ -148,8 +148,7 @@ export class Route implements RouteService {
 
   failureOf(error: unknown): ErrorOutcome {
     if (error instanceof ExchangeError) return this.#withoutForeignChallenge(error.outcome);
-    if (error instanceof WrongEra)
-      return ownError({ code: CODE.internal, message: error.message, status: 502 });
+    if (error instanceof WrongEra) return error.failure;
     this.#options.onFault(error);
     return gatewayError(EXCHANGE_ERRORS.ERAGATE_INTERNAL);
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
+import { detailOf } from '../support/error-detail.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { startLegacyBackend } from '../support/misbehave.js';
 import { type Loose, listen } from '../support/net.js';
@@ -131,7 +132,7 @@ describe('a refusal of both transports passes on the first one', () => {
         return true;
       },
     });
-    expect((await call(gateway)).json.error.message).toMatch(/HTTP 405: no such session/);
+    expect(detailOf(gateway, await call(gateway))).toMatch(/HTTP 405: no such session/);
   });
 
   test('where a GET opens a stream of another kind', async () => {
@@ -152,7 +153,7 @@ describe('a refusal of both transports passes on the first one', () => {
 
   test('but an endpoint on another origin is reported as such', async () => {
     const { gateway } = await start({ begin: () => 'event: endpoint\ndata: http://10.0.0.9/m\n\n' });
-    expect((await call(gateway)).json.error.message).toContain('another origin');
+    expect(detailOf(gateway, await call(gateway))).toContain('another origin');
   });
 });
 

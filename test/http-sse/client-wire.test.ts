@@ -286,7 +286,9 @@ describe('a client without permission', () => {
     const { backend, gateway } = await start();
     await backend.stop();
     const session = await openSse(gateway);
-    expect((await session.ask('initialize', PARAMS)).error.message).toContain('cannot reach');
+    expect((await session.ask('initialize', PARAMS)).error.message).toContain(
+      'Cannot reach the server behind route',
+    );
     await backend.start();
     expect((await session.ask('initialize', PARAMS)).result.serverInfo).toBeDefined();
   });

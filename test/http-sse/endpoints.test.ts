@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { probeServer } from '../../src/routes/probe.js';
+import { detailOf } from '../support/error-detail.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, until } from '../support/net.js';
 import { modern } from '../support/raw.js';
@@ -123,7 +124,7 @@ describe('no message, and no credential, is sent', () => {
     });
     const answer = await call(gateway, { authorization: 'Bearer secret' });
     expect(answer.status).toBe(502);
-    expect(answer.json.error.message).toMatch(/another origin.*backend\.messagesUrl|announces no URL/);
+    expect(detailOf(gateway, answer)).toMatch(/another origin.*backend\.messagesUrl|announces no URL/);
     expect(posts(backend)).toEqual([]);
     expect(
       gateway.logs.filter(({ deviation }: Loose) => /its event stream/.test(deviation ?? '')),
@@ -195,14 +196,14 @@ describe('a backend that does not speak HTTP+SSE is reported', () => {
     const [get, said, status] = gets[name] as (typeof gets)[string];
     const { gateway } = await start({ ...(get && { get }) });
     const answer = await call(gateway);
-    expect(answer.json.error.message).toMatch(said);
+    expect(detailOf(gateway, answer)).toMatch(said);
     expect(answer.status).toBe(status);
   });
 
   test('for a stream without an endpoint event within the connect timeout', async () => {
     const { backend, gateway } = await start({ begin: () => ': wait\n\n' });
     const answer = await call(gateway);
-    expect(answer.json.error.message).toMatch(/no endpoint event came within 1800 ms/);
+    expect(detailOf(gateway, answer)).toMatch(/no endpoint event came within 1800 ms/);
     expect(answer.status).toBeGreaterThanOrEqual(502);
     await until(() => backend.open().length === 0, 'the stream to be closed');
   });

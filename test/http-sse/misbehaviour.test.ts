@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
+import { detailOf } from '../support/error-detail.js';
 import { startGateway, type TestGateway } from '../support/gateway.js';
 import { type Loose, until } from '../support/net.js';
 import { legacy, modern, modernRequest } from '../support/raw.js';
@@ -239,7 +240,7 @@ describe('a call fails at once', () => {
       },
     });
     const answer = await call(gateway);
-    expect(JSON.stringify(answer.json.error)).toMatch(said);
+    expect(`${JSON.stringify(answer.json.error)} ${detailOf(gateway, answer)}`).toMatch(said);
     expect((await call(gateway)).json.result.content[0].text).toBe('done');
     expect(backend.received('tools/call')).toHaveLength(2);
     expect(backend.open().length).toBe(1);
@@ -252,7 +253,7 @@ describe('a call fails at once', () => {
       { limits: { result: '100KiB' } },
     );
     const answer = await call(gateway);
-    expect(answer.json.error.message).toContain('too large');
+    expect(answer.json.error.data).toEqual({ eragate: 'ERAGATE_RESPONSE_TOO_LARGE' });
     large = false;
     expect((await call(gateway)).json.result.content[0].text).toBe('done');
   });

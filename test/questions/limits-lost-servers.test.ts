@@ -133,7 +133,7 @@ describe('a server that is gone while its question is open', () => {
     await sleep(150);
     const answer = await caller().retry(round.state, { [round.key]: accept('late') });
     expect([answer.status, answer.json.error.code]).toEqual([502, -32603]);
-    expect(answer.json.error.message).toMatch(/connection.* lost/);
+    expect(answer.json.error.message).toMatch(/^The connection to the server behind route .* broke/);
     expect(backend.answers).toEqual([]);
     // Another call of the client is served.
     backend.tool(async () => text('plain'));

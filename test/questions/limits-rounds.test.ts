@@ -175,11 +175,13 @@ describe('rounds of questions of a modern server, to a legacy client', () => {
     expect(asked.json.error).toEqual({
       code: -32603,
       message: expect.stringContaining('did not declare elicitation'),
+      data: { eragate: 'ERAGATE_INPUT_FAILED' },
     });
     const read = await rig.session.request('resources/read', { uri: 'file:///a' });
     expect(read.json.error).toEqual({
       code: -32603,
       message: expect.stringContaining('Cannot request input'),
+      data: { eragate: 'ERAGATE_INPUT_FAILED' },
     });
   });
 });

@@ -2,15 +2,22 @@ import { describe, expect, test } from 'vitest';
 import type { Caller } from '../../src/exchange/caller.js';
 import { ExchangeError } from '../../src/exchange/errors.js';
 import type { CallRouting, Outbound } from '../../src/exchange/outbound.js';
-import { type ErrorOutcome, ownError } from '../../src/exchange/outcome.js';
+import { type GatewayErrorOutcome, gatewayError } from '../../src/exchange/outcome.js';
 import { OtherSide, WrongEra } from '../../src/exchange/side-errors.js';
 import { attempt } from '../../src/routes/attempt.js';
 import type { EraChoice } from '../../src/routes/era-choice.js';
+import { BACKEND_ERRORS } from '../../src/upstream/backend-errors.js';
+import { errorOutcome } from '../support/json-node.js';
 
 const legacy = { era: 'legacy' } as Outbound;
 const modern = { era: 'modern' } as Outbound;
 const caller = {} as Caller;
-const refusal: ErrorOutcome = ownError({ code: -32602, message: 'what the backend said' });
+const refusal = errorOutcome(-32602, { message: 'what the backend said' });
+
+function refused(detail: string): GatewayErrorOutcome {
+  const values = { route: '/mcp', answer: 'HTTP 400' };
+  return gatewayError(BACKEND_ERRORS.ERAGATE_BACKEND_REFUSED, values, { detail });
+}
 
 /** A choice that begins with the modern side, and after a doubt gives `next`. */
 function choiceOf(next: Outbound | Error, options: Partial<EraChoice> = {}) {
@@ -56,7 +63,7 @@ describe('work on a backend', () => {
 
   test('is done again on the side that is found after a refusal of the era', async () => {
     const { choice, doubts } = choiceOf(legacy);
-    const { tried, work } = failing(new WrongEra('no session', { proof: true }));
+    const { tried, work } = failing(new WrongEra(refused('no session'), { proof: true }));
     expect(await attempt(choice, { caller }, work)).toBe('done');
     expect(tried).toEqual([
       ['modern', undefined],
@@ -80,9 +87,9 @@ describe('work on a backend', () => {
     expect(tried).toHaveLength(1);
   });
 
-  const meaning = new WrongEra('refused', { otherwise: refusal });
-  const bare = new WrongEra('refused');
-  const down = new ExchangeError(ownError({ code: -32000, message: 'down' }));
+  const meaning = new WrongEra(refused('refused'), { otherwise: refusal });
+  const bare = new WrongEra(refused('refused'));
+  const down = new ExchangeError(errorOutcome(-32000, { message: 'down' }));
   test.each<[string, Error, Outbound | Error, Partial<EraChoice>, string]>([
     ['the era proves right', meaning, modern, {}, 'what the backend said'],
     ['the era proves right, and nothing else was meant', bare, modern, {}, 'refused'],

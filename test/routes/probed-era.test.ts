@@ -1,14 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ProbeFinding } from '../../src/eras/era.js';
 import type { Caller } from '../../src/exchange/caller.js';
-import { badGateway, ExchangeError } from '../../src/exchange/errors.js';
+import { EXCHANGE_ERRORS, exchangeError } from '../../src/exchange/errors.js';
 import type { Outbound } from '../../src/exchange/outbound.js';
-import { ownError } from '../../src/exchange/outcome.js';
 import type { EraName } from '../../src/exchange/revision.js';
 import { WrongEra } from '../../src/exchange/side-errors.js';
 import { PinnedEra } from '../../src/routes/era-choice.js';
 import type { Verdict } from '../../src/routes/era-verdict.js';
 import { ProbedEra, type ProbedEraOptions } from '../../src/routes/probed-era.js';
+import { BACKEND_ERRORS } from '../../src/upstream/backend-errors.js';
+
+const REFUSED = exchangeError(BACKEND_ERRORS.ERAGATE_BACKEND_REFUSED, {
+  route: '/mcp',
+  answer: 'HTTP 400',
+});
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -41,9 +46,9 @@ function setUp(findings: Finding[], options: Partial<ProbedEraOptions> = {}, leg
     era: 'legacy',
     authenticate: async ({ session }: Caller) => {
       handshakes++;
-      if (leg === 'wrong era') throw new WrongEra('refused');
-      if (leg === 'broken') throw badGateway('broken');
-      if (leg === 'challenge') throw new ExchangeError(ownError({ code: 0, message: 'no', status: 401 }));
+      if (leg === 'wrong era') throw new WrongEra(REFUSED.outcome);
+      if (leg === 'broken') throw REFUSED;
+      if (leg === 'challenge') throw exchangeError(EXCHANGE_ERRORS.ERAGATE_UNAUTHORIZED, { route: '/mcp' });
       const backendSession = leg === 'sessions' ? { id: 's', revision: 'r', cookies: undefined } : undefined;
       if (session) session.bind({ backendSession, onListening() {}, notify() {}, end: async () => {} });
     },
@@ -51,6 +56,7 @@ function setUp(findings: Finding[], options: Partial<ProbedEraOptions> = {}, leg
   } as unknown as Outbound;
   const modern = { era: 'modern' } as unknown as Outbound;
   const backend = new ProbedEra({
+    route: '/mcp',
     name: 'b',
     sides: [legacy, modern],
     leg: 'auto',
@@ -122,16 +128,21 @@ describe('the side for a caller', () => {
     expect(handshakes()).toBe(0);
   });
 
-  test.each<[finding: Finding, status: number, text: RegExp, headers: unknown]>([
-    ['newer', 502, /no common protocol version with b: it supports 2027-01-01/, undefined],
-    ['down', 502, /cannot reach b: ECONNREFUSED/, { 'retry-after': '1' }],
+  test.each<[finding: Finding, status: number, detail: string, headers: unknown]>([
+    [
+      'newer',
+      502,
+      'no common protocol version with b: it supports 2027-01-01, the gateway 2026-07-28',
+      undefined,
+    ],
+    ['down', 502, 'cannot reach b: ECONNREFUSED', { 'retry-after': '1' }],
   ])(
     'is an error where a backend is found %s, and asked for again',
-    async (finding, status, text, headers) => {
+    async (finding, status, detail, headers) => {
       const { side, probes } = setUp([finding, finding, 'modern']);
       for (let i = 0; i < 2; i++) {
         await expect(side()).rejects.toMatchObject({
-          outcome: { status, message: expect.stringMatching(text), headers },
+          outcome: { status, message: expect.stringContaining('/mcp'), detail, headers },
         });
       }
       expect(await side()).toBe(M);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { detailOf } from '../support/error-detail.js';
 import { type Loose, sleep, until } from '../support/net.js';
 import { type LegacySession, legacy, modern, openModern } from '../support/raw.js';
 import { isAlive, startRig, textOf } from './rig.js';
@@ -10,12 +11,12 @@ const callModern = (url: string, name: string, args = {}, headers = {}) =>
   modern(url, 'tools/call', { name, arguments: args }, { headers });
 
 test('calls in flight fail at once when their process ends, and the next call gets a new process', async () => {
-  const { url, logged } = await startRig({ backend });
+  const { gateway, url, logged } = await startRig({ backend });
   const session = await legacy(url);
   const waiting = session.request('tools/call', { name: 'hang', arguments: {} }, { id: 'mine' });
   const dying = await call(session, 'exit', { code: 7 });
   expect(dying.status).toBe(502);
-  expect(dying.json.error.message).toBe('connection lost to node: it exited with code 7');
+  expect(detailOf(gateway, dying)).toBe('connection lost to node: it exited with code 7');
   expect(await waiting).toMatchObject({ status: 502, json: { id: 'mine', error: { code: -32603 } } });
   expect(textOf((await call(session, 'echo')).json)).toContain('args');
   expect(logged('ended unexpectedly')).toEqual([
@@ -36,7 +37,7 @@ test('an idle process that is killed is replaced for the next call', async () =>
 });
 
 test('a safe request is repeated once when its process dies', async () => {
-  const { url, running, received } = await startRig({
+  const { gateway, url, running, received } = await startRig({
     backend,
     server: { silentOn: ['tools/list'] },
     timings: { steadyMs: 20 },
@@ -49,29 +50,31 @@ test('a safe request is repeated once when its process dies', async () => {
     await until(() => received('tools/list').length === times, 'the request');
     for (const pid of running()) process.kill(pid, 'SIGKILL');
   }
-  expect((await listed).json.error.message).toContain('it was ended by SIGKILL');
+  expect(detailOf(gateway, await listed)).toContain('it was ended by SIGKILL');
 });
 
 test('a server that fails to start is reported with its exit code, and is restarted with pauses', async () => {
-  const { url, started, logged } = await startRig({ backend, server: { exitAt: 3 } });
+  const { gateway, url, started, logged } = await startRig({ backend, server: { exitAt: 3 } });
   const answers = [];
   for (let i = 0; i < 20; i++) answers.push(await modern(url, 'tools/list', {}, { id: i }));
-  for (const [i, { status, json }] of answers.entries()) {
-    expect(status).toBe(502);
-    expect(json.id).toBe(i);
-    expect(json.error.message).toContain('it exited with code 3');
+  for (const [i, answer] of answers.entries()) {
+    expect(answer.status).toBe(502);
+    expect(answer.json.id).toBe(i);
+    expect(detailOf(gateway, answer)).toContain('it exited with code 3');
   }
-  expect(answers.at(-1)?.json.error.message).toMatch(/it is not started again for \d\.\d s$/);
+  expect(detailOf(gateway, answers[19] as (typeof answers)[number])).toMatch(
+    /it is not started again for \d\.\d s$/,
+  );
   expect(started().length).toBeLessThan(6);
   expect(logged('ended unexpectedly')[0]?.stderr).toEqual(['cannot find the configuration']);
 });
 
 test('concurrent failed starts count as one failure', async () => {
-  const { url, started } = await startRig({ backend, server: { exitAt: { initialize: 1 } } });
+  const { gateway, url, started } = await startRig({ backend, server: { exitAt: { initialize: 1 } } });
   await Promise.all(Array.from({ length: 8 }, () => legacy(url)));
-  expect((await legacy(url)).initialize.json.error.message).toContain('it exited with code 1');
+  expect(detailOf(gateway, (await legacy(url)).initialize)).toContain('it exited with code 1');
   // The second attempt at the latest.
-  expect((await legacy(url)).initialize.json.error.message).toMatch(
+  expect(detailOf(gateway, (await legacy(url)).initialize)).toMatch(
     /\(\d+ times in a row\); .* for \d\.\d s$/,
   );
   expect(started().length).toBeLessThanOrEqual(10);
@@ -124,7 +127,7 @@ test('concurrent calls to a server that answers nothing share one process, which
   const answers = await Promise.all(Array.from({ length: 20 }, () => modern(url, 'tools/list')));
   for (const { status, json } of answers) {
     expect(status).toBe(504);
-    expect(json.error.message).toContain('no answer to initialize within 800 ms');
+    expect(json.error.data).toEqual({ eragate: 'ERAGATE_HANDSHAKE_TIMEOUT' });
   }
   expect(started()).toHaveLength(1);
   expect(logged('unusable').map(({ reason }) => reason)).toEqual(['it did not answer in time']);
@@ -142,10 +145,10 @@ test('the process of a server that refuses the handshake is ended', async () => 
 });
 
 test('a process that closes its standard output is replaced', async () => {
-  const { url, running } = await startRig({ backend });
+  const { gateway, url, running } = await startRig({ backend });
   const session = await legacy(url);
   const [pid] = running();
-  expect((await call(session, 'closeOutput')).json.error.message).toContain('it closed its standard output');
+  expect(detailOf(gateway, await call(session, 'closeOutput'))).toContain('it closed its standard output');
   await until(() => !isAlive(pid ?? 0), 'the process to end');
   expect((await call(session, 'pid')).status).toBe(200);
 });
@@ -251,7 +254,9 @@ test('a process that is killed forty times during calls is replaced each time, a
   expect(times).toHaveLength(120);
   // Includes the start of a process.
   expect(Math.max(...times)).toBeLessThan(10_000);
-  expect([...messages]).toEqual(['connection lost to node: it was ended by SIGKILL']);
+  expect([...messages]).toEqual([
+    expect.stringContaining('The connection to the server behind route /mcp broke'),
+  ]);
   expect(started()).toHaveLength(41 + 4);
   expect(running()).toHaveLength(5);
 }, 60_000);

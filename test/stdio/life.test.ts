@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { detailOf } from '../support/error-detail.js';
 import { until } from '../support/net.js';
 import { type LegacySession, legacy, modern } from '../support/raw.js';
 import { isAlive, startRig, textOf } from './rig.js';
@@ -75,19 +76,19 @@ test('a process runs in the configured folder, and no shell interprets its argum
 });
 
 test('a missing program is reported at once to every caller', async () => {
-  const { url, logged } = await startRig({ backend: { command: '/not/there', args: [] } });
-  const { status, json } = await modern(url, 'tools/list', {}, { id: 'x' });
-  expect(status).toBe(502);
-  expect(json.id).toBe('x');
-  expect(json.error.message).toMatch(/^cannot reach there: it cannot be started \(ENOENT\)/);
-  expect((await legacy(url)).initialize.json.error.message).toContain('cannot be started (ENOENT)');
+  const { gateway, url, logged } = await startRig({ backend: { command: '/not/there', args: [] } });
+  const answer = await modern(url, 'tools/list', {}, { id: 'x' });
+  expect(answer.status).toBe(502);
+  expect(answer.json.id).toBe('x');
+  expect(detailOf(gateway, answer)).toMatch(/^cannot reach there: it cannot be started \(ENOENT\)/);
+  expect(detailOf(gateway, (await legacy(url)).initialize)).toContain('cannot be started (ENOENT)');
   expect(logged('could not be started')[0]?.reason).toBe('it cannot be started (ENOENT)');
   expect(logged('ended unexpectedly')).toEqual([]);
 });
 
 test('a missing folder is reported', async () => {
-  const { url } = await startRig({ backend: { ...backend, cwd: '/not/there' } });
-  expect((await modern(url, 'tools/list')).json.error.message).toContain('its folder is not there');
+  const { gateway, url } = await startRig({ backend: { ...backend, cwd: '/not/there' } });
+  expect(detailOf(gateway, await modern(url, 'tools/list'))).toContain('its folder is not there');
 });
 
 test('a DELETE does not wait for a process that ignores the end of its input; it is killed with its descendants', async () => {
@@ -119,10 +120,10 @@ test('closing the gateway ends processes that ignore signals within seconds', as
 });
 
 test('at the limit of processes only callers that need a new one are refused', async () => {
-  const { url, running } = await startRig({ backend, file: { limits: { processes: 2 } } });
+  const { gateway, url, running } = await startRig({ backend, file: { limits: { processes: 2 } } });
   const [one, two] = [await legacy(url), await legacy(url)];
   const third = await legacy(url);
-  expect(third.initialize.json.error.message).toMatch(/^cannot reach node: limit of 2 processes reached/);
+  expect(detailOf(gateway, third.initialize)).toMatch(/^cannot reach node: limit of 2 processes reached/);
   expect(third.initialize.headers['retry-after']).toBe('1');
   expect(textOf((await call(two, 'pid')).json)).toBe(String(running()[1]));
   await one.delete();

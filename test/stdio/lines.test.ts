@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { detailOf } from '../support/error-detail.js';
 import { until } from '../support/net.js';
 import { type LegacySession, legacy, send } from '../support/raw.js';
 import { startRig, textOf } from './rig.js';
@@ -87,14 +88,14 @@ test('a batch is split into its messages', async () => {
 });
 
 test.each([true, false])('a response above the limit fails its call only (id first: %s)', async (idFirst) => {
-  const { url } = await startRig({ backend, file: { limits: { result: '100KiB' } } });
+  const { gateway, url } = await startRig({ backend, file: { limits: { result: '100KiB' } } });
   const session = await legacy(url);
   const [big, slow] = await Promise.all([
     call(session, 'big', { bytes: 1_000_000, idFirst }),
     call(session, 'slow', { ms: 100 }),
   ]);
   expect(big.status).toBe(502);
-  expect(big.json.error.message).toMatch(
+  expect(detailOf(gateway, big)).toMatch(
     /^answer too large from node: a message of 1000\d\d\d bytes, more than 102400$/,
   );
   expect(textOf(slow.json)).toBe('done');
@@ -128,8 +129,8 @@ test('standard error is always read, and logged within bounds', async () => {
 });
 
 test('a program that keeps writing lines that are not messages is ended', async () => {
-  const { url, running } = await startRig({ backend, server: { babble: true, silentOn: '*' } });
-  expect((await legacy(url)).initialize.json.error.message).toContain(
+  const { gateway, url, running } = await startRig({ backend, server: { babble: true, silentOn: '*' } });
+  expect(detailOf(gateway, (await legacy(url)).initialize)).toContain(
     'it writes lines that are not messages',
   );
   await until(() => running().length === 0, 'the process to end');

@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
+import { detailOf } from '../support/error-detail.js';
 import { type Loose, until } from '../support/net.js';
 import { legacy, modern } from '../support/raw.js';
 import { startRig, textOf } from './rig.js';
@@ -79,13 +80,13 @@ test('a shared process is not paused: a client that does not read misses notific
 test.each(['ping', 'roots/list'])(
   'a process that keeps sending %s and reads no answers is ended before the answers accumulate',
   async (method) => {
-    const { url, logged, running, started } = await startRig({
+    const { gateway, url, logged, running, started } = await startRig({
       backend: { era: 'legacy', process: 'shared' },
     });
     const call = { name: 'pester', arguments: { method, count: 1_000, bytes: 64 * 1024 } };
     const answer = await modern(url, 'tools/call', call);
     expect(answer.json).toMatchObject({ error: { code: -32603 } });
-    expect(answer.text).toContain('it does not read its standard input');
+    expect(detailOf(gateway, answer)).toContain('it does not read its standard input');
     expect(logged('unusable').map(({ reason }) => reason)).toEqual(['it does not read its standard input']);
     // The next call starts another one.
     const next = await modern(url, 'tools/call', { name: 'echo', arguments: {} });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { detailOf } from '../support/error-detail.js';
 import { until } from '../support/net.js';
 import { type LegacySession, legacy, modern } from '../support/raw.js';
 import { isAlive, startRig, textOf } from './rig.js';
@@ -84,12 +85,12 @@ test('a cancellation reaches the request that it names', async () => {
 });
 
 test('the process outlives a session, and sessions outlive the process', async () => {
-  const { url, running, started } = await startRig({ backend });
+  const { gateway, url, running, started } = await startRig({ backend });
   const [one, two] = await Promise.all([legacy(url), legacy(url)]);
   await one.delete();
   const [pid] = running();
   expect(textOf((await call(two, 'pid')).json)).toBe(String(pid));
-  expect((await call(two, 'kill')).json.error.message).toContain('SIGKILL');
+  expect(detailOf(gateway, await call(two, 'kill'))).toContain('SIGKILL');
   await until(() => !isAlive(pid ?? 0), 'the process to end');
   expect(textOf((await call(two, 'pid')).json)).toBe(String(started()[1]));
   expect((await callModern(url, 'pid')).status).toBe(200);
@@ -155,7 +156,7 @@ test('all waiting callers get the error of a server that refuses or never answer
     route: { timeouts: { start: '200ms' } },
   });
   const both = await Promise.all([legacy(silent.url), callModern(silent.url, 'pid')]);
-  expect(both[0].initialize.json.error.message).toContain('no answer to initialize');
+  expect(both[0].initialize.json.error.message).toContain('did not answer initialize in time');
   await until(() => silent.running().length === 0, 'the process to end');
 });
 

@@ -48,7 +48,7 @@ describe.each(['legacy', 'modern'] as const)('a %s server that refuses the crede
       expect(answer.status).toBe(502);
       expect(answer.headers['www-authenticate']).toBeUndefined();
       expect(answer.json.error.message).toContain('the credential that the gateway has');
-      expect(answer.json.error.message).toContain('Token expired');
+      expect(answer.text).not.toContain('Token expired');
       for (const { headers } of backend.requests) expect(headers.authorization).toBe('Bearer service');
     });
   });

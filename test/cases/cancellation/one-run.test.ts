@@ -40,9 +40,10 @@ describe.each(CELLS)('%s', (cell) => {
       // The code that SDKs of the era have for it.
       const code = slow.modernClient ? -32603 : -32001;
       const message = expect.stringContaining('400 ms');
-      expect(silent.json).toEqual({ jsonrpc: '2.0', id: 6, error: { code, message } });
+      const data = { eragate: 'ERAGATE_TIMEOUT' };
+      expect(silent.json).toEqual({ jsonrpc: '2.0', id: 6, error: { code, message, data } });
       expect(silent.status).toBe(slow.modernClient ? 504 : 200);
-      expect(begun.json).toEqual({ jsonrpc: '2.0', id: 7, error: { code, message } });
+      expect(begun.json).toEqual({ jsonrpc: '2.0', id: 7, error: { code, message, data } });
       expect([begun.status, begun.messages.length]).toEqual([200, 1]);
       for (const request of slow.backend.received('tools/call')) {
         await until(

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { detailOf } from '../../support/error-detail.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
 import { startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
@@ -29,8 +30,10 @@ describe.each(['auto', 'streamable-http', 'http-sse'])('over %s', (transport) =>
     expect(session.initialize.json.error.code).toBe(-32603);
     // A transport of one era alone is not probed.
     if (transport === 'http-sse') return;
-    for (const { error } of [listed.json, session.initialize.json])
-      expect(error.message).toMatch(/404.*nothing is at this path.*backend\.url/);
+    for (const answer of [listed, session.initialize]) {
+      expect(answer.json.error.data).toEqual({ eragate: 'ERAGATE_BACKEND_UNREACHABLE' });
+      expect(detailOf(gateway, answer)).toMatch(/404.*nothing is at this path.*backend\.url/);
+    }
     await until(() => warnings(gateway).length > 0, 'the warning');
     expect(warnings(gateway)[0]).toMatchObject({ route: '/mcp', reason: expect.stringMatching(/404/) });
     expect(verdicts(gateway)).toEqual([]);
@@ -87,7 +90,7 @@ test.each([
   const gateway = await keep(startGateway({ '/mcp': { backend: { command, args } } }));
   const listed = await modern(gateway.url(), 'tools/list');
   expect(listed.status).toBeGreaterThanOrEqual(500);
-  expect(listed.json.error.message).toMatch(/exited with code|cannot be started/);
+  expect(detailOf(gateway, listed)).toMatch(/exited with code|cannot be started/);
   await until(() => warnings(gateway).length > 0, 'the warning');
   expect(verdicts(gateway)).toEqual([]);
 });

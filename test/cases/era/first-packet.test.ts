@@ -168,7 +168,10 @@ describe('while the backend cannot be reached', () => {
       const { status, headers, json } = await modern(gateway.url(), 'server/discover', {}, { id: i });
       expect(status).toBe(503);
       expect(headers['retry-after']).toMatch(/^\d+$/);
-      expect(json).toMatchObject({ id: i, error: { message: expect.stringContaining('cannot reach') } });
+      expect(json).toMatchObject({
+        id: i,
+        error: { message: expect.stringContaining('Cannot reach the server behind route') },
+      });
     }
     await expect(connectV2(gateway.url(), 'auto')).rejects.toThrow();
 
@@ -210,7 +213,7 @@ describe('while the backend cannot be reached', () => {
     expect(initialize.headers).not.toHaveProperty('mcp-session-id');
     expect(initialize.json).toMatchObject({
       id: 0,
-      error: { message: expect.stringContaining('cannot reach') },
+      error: { message: expect.stringContaining('Cannot reach the server behind route') },
     });
     await backend.start();
     const session = await legacy(gateway.url());

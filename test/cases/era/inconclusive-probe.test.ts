@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { detailOf } from '../../support/error-detail.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
 import { type Script, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
@@ -139,7 +140,9 @@ describe('a server that refuses the probe for want of a credential', () => {
     for (const refused of [listed, discovered, initialize]) {
       expect(refused.status).toBe(401);
       expect(refused.headers['www-authenticate']).toBe(challenge);
-      expect(refused.json.error.message).toContain('Token expired');
+      expect(refused.json.error.data).toEqual({ eragate: 'ERAGATE_UNAUTHORIZED' });
+      expect(refused.text).not.toContain('Token expired');
+      expect(detailOf(gateway, refused)).toContain('Token expired');
     }
     expect(listed.json.id).toBe('a');
     expect(initialize.json.id).toBe(0);

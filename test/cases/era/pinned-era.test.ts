@@ -109,7 +109,7 @@ test('a modern server behind a route that is pinned to legacy is an error that s
   const gateway = await gatewayTo(backend.url, { era: 'legacy' });
   const listed = await modern(gateway.url(), 'tools/list', {}, { id: 'x' });
   expect(listed.status).toBe(502);
-  expect(listed.json.error.message).toMatch(/refused the handshake .*-32022/);
+  expect(listed.json.error.message).toMatch(/refused the handshake with HTTP 400: -32022/);
   const { initialize } = await legacy(gateway.url());
   expect(initialize.json.error.message).toMatch(/refused the handshake/);
   expect(methods(backend.requests)).not.toContain('server/discover');

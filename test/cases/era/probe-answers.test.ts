@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { detailOf } from '../../support/error-detail.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
@@ -120,9 +121,9 @@ describe.each<[string, HttpAnswer]>([
     const listed = await modern(gateway.url(), 'tools/list', {}, { id: 'l1' });
     expect(listed.status).toBe(502);
     expect(listed.json).toMatchObject({ id: 'l1', error: { code: -32603 } });
-    expect(listed.json.error.message).toMatch(/no common protocol version .*2026-11-30.* 2026-07-28/);
+    expect(detailOf(gateway, listed)).toMatch(/no common protocol version .*2026-11-30.* 2026-07-28/);
     const session = await legacy(gateway.url());
-    expect(session.initialize.json.error.message).toContain('no common protocol version');
+    expect(session.initialize.json.error.data).toEqual({ eragate: 'ERAGATE_NO_COMMON_VERSION' });
     expect(backend.received('initialize')).toEqual([]);
   });
 });

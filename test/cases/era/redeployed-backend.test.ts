@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { detailOf } from '../../support/error-detail.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
@@ -233,7 +234,8 @@ test('a server that keeps changing its mind costs each caller one failed attempt
   for (const [i, answer] of answers.entries()) {
     expect(answer.status).toBe(502);
     expect(answer.json).toMatchObject({ id: i, error: { code: -32603 } });
-    expect(answer.json.error.message).toContain('refused the handshake with HTTP 400: Bad Request');
+    expect(answer.json.error.message).toMatch(/refused the handshake with HTTP 400/);
+    expect(detailOf(gateway, answer)).toContain('refused the handshake with HTTP 400: Bad Request');
   }
   expect(backend.requests.length - before).toBeLessThan(10);
 });

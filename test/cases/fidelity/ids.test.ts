@@ -179,7 +179,10 @@ describe('an id on its way past the gateway', () => {
       const { json, status } = await rig.call('tools/call', { name: 'echo' }, { id: raw('"\\u0041"') });
       expect(status).toBe(502);
       expect(json.id).toBe('A');
-      expect(json.error).toMatchObject({ code: -32603, message: expect.stringContaining('cannot reach') });
+      expect(json.error).toMatchObject({
+        code: -32603,
+        message: expect.stringContaining('Cannot reach the server behind route'),
+      });
     } finally {
       await rig.close();
     }

@@ -217,7 +217,7 @@ describe('large bodies', () => {
         const answer = JSON.parse(large.bytes.toString());
         expect(answer).toMatchObject({
           id: 1,
-          error: { code: -32603, message: expect.stringContaining('too large') },
+          error: { code: -32603, message: expect.stringContaining('larger than the gateway accepts') },
         });
         expect(JSON.parse(other.bytes.toString()).result.content).toEqual([]);
       },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { connect } from '../../support/clients.js';
+import { detailOf } from '../../support/error-detail.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
@@ -121,8 +122,9 @@ test.each([
       }),
     );
     const gateway = await gatewayTo(backend.url);
-    const { json } = await modern(gateway.url(), 'tools/call', echo);
-    expect(json.error.message).toContain(text);
+    const answer = await modern(gateway.url(), 'tools/call', echo);
+    expect(answer.json.error.data).toEqual({ eragate: 'ERAGATE_HANDSHAKE_REFUSED' });
+    expect(detailOf(gateway, answer)).toContain(text);
     await until(() => backend.sessions.size === 0, 'the end of the session');
     expect(backend.received('tools/call')).toEqual([]);
   },

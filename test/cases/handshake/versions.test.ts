@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { connect } from '../../support/clients.js';
+import { detailOf } from '../../support/error-detail.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
 import {
@@ -193,9 +194,9 @@ describe('a server that refuses a version only where it is in the header', () =>
   test('is an error, and no loop, if it answers with that one whatever it is offered', async () => {
     const backend = await keep(startServer(LEGACY));
     const gateway = await gatewayTo(backend.url);
-    const { status, json } = await modern(gateway.url(), 'tools/call', echo);
-    expect(status).toBe(502);
-    expect(json.error.message).toContain('Unsupported protocol version: 2025-11-25');
+    const answer = await modern(gateway.url(), 'tools/call', echo);
+    expect(answer.status).toBe(502);
+    expect(detailOf(gateway, answer)).toContain('Unsupported protocol version: 2025-11-25');
     expect(offered(backend).length).toBeLessThanOrEqual(2 * REVISIONS.length);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { detailOf } from '../../support/error-detail.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
 import { type ScriptedBackend, startLegacyBackend, startModernBackend } from '../../support/misbehave.js';
@@ -75,10 +76,11 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
       expect(answer.json.error.code).toBe(-32603);
       const { initialize } = await legacy(gateway.url());
       expect(initialize.status).toBe(502);
-      for (const { json } of [answer, initialize]) expect(json.error.message).toContain('backend.hostHeader');
+      for (const { json } of [answer, initialize])
+        expect(json.error.data).toEqual({ eragate: 'ERAGATE_HOST_REFUSED' });
       const lines = gateway.logs.filter(({ method }) => method === 'tools/list' || method === 'initialize');
       expect(lines).toHaveLength(2);
-      for (const { error } of lines) expect(error).toContain('backend.hostHeader');
+      for (const { hint } of lines) expect(hint).toContain('backend.hostHeader');
     },
   );
 
@@ -104,5 +106,6 @@ test('a 403 that says nothing of a Host is for the client', async () => {
   const { gateway } = await start('modern', {}, { allowed: /^never$/, status: 403, text: 'no such luck' });
   const answer = await modern(gateway.url(), 'tools/list');
   expect(answer.status).toBe(403);
-  expect(answer.json.error.message).toBe('no such luck');
+  expect(answer.json.error.data).toEqual({ eragate: 'ERAGATE_FORBIDDEN' });
+  expect(detailOf(gateway, answer)).toContain('no such luck');
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { detailOf } from '../../support/error-detail.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
 import {
@@ -120,7 +121,7 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
     const { backend, gateway } = await start(era, ({ url }) => (url === '/mcp' ? '/mcp/' : '/mcp'));
     const answer = await modern(gateway.url(), 'tools/list');
     expect(answer.status).toBe(502);
-    expect(answer.json.error.message).toContain('backend.url');
+    expect(detailOf(gateway, answer)).toContain('backend.url');
     expect(backend.requests.length).toBeLessThan(30);
   });
 
@@ -141,11 +142,11 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
         await modern(gateway.url(), 'tools/list', {}, { headers: { authorization: 'Bearer t' } }),
       ];
       expect(answer?.status).toBe(502);
-      expect(answer?.json.error.message).toContain('backend.url');
+      expect(answer?.json.error.data).toEqual({ eragate: 'ERAGATE_RESPONSE_UNUSABLE' });
       expect(answer?.headers['location']).toBeUndefined();
       const { initialize } = await legacy(gateway.url());
       expect(initialize.status).toBe(502);
-      expect(initialize.json.error.message).toContain('backend.url');
+      expect(detailOf(gateway, initialize)).toContain('backend.url');
     },
   );
 
@@ -155,7 +156,7 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
       const { backend, gateway } = await start(era, () => '/mcp/', { status });
       const answer = await modern(gateway.url(), 'tools/list');
       expect(answer.status).toBe(502);
-      expect(answer.json.error.message).toContain('backend.url');
+      expect(detailOf(gateway, answer)).toContain('backend.url');
       expect(paths(backend)).not.toContain('/mcp/');
     },
   );
@@ -164,7 +165,7 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
     const { gateway } = await start(era, () => '');
     const answer = await modern(gateway.url(), 'tools/list');
     expect(answer.status).toBe(502);
-    expect(answer.json.error.message).toContain('backend.url');
+    expect(detailOf(gateway, answer)).toContain('backend.url');
   });
 
   test('whose redirect was for once, to a page for logging in, is asked at its own path again', async () => {

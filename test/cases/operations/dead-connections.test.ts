@@ -135,7 +135,7 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
         expect(rig.lost).toHaveLength(1);
         expect(rig.backend.received(method)).toHaveLength(before + 1);
         expect(answer.json.error.code).toBe(-32603);
-        expect(answer.json.error.message).toMatch(/connection lost/);
+        expect(answer.json.error.message).toMatch(/^The connection to the server behind route .* broke/);
         // The dead connection is not taken again.
         expect((await call(method, UNSAFE[method])).status).toBe(200);
         expect(rig.lost).toHaveLength(1);
@@ -189,7 +189,7 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
       await rig.backend.stop();
       const begun = Date.now();
       const answer = await call('tools/call', UNSAFE['tools/call']);
-      expect(answer.json.error.message).toContain('cannot reach');
+      expect(answer.json.error.message).toContain('Cannot reach the server behind route');
       expect(Date.now() - begun).toBeLessThan(1_000);
       await rig.backend.start();
       expect((await call('tools/call', UNSAFE['tools/call'])).status).toBe(200);

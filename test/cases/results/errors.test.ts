@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CELLS, type Cell, type Rig, raw, startCell } from '../../support/cells.js';
+import { detailOf } from '../../support/error-detail.js';
 import { legacy } from '../../support/raw.js';
 
 const READ = ['resources/read', { uri: 'file:///missing' }] as const;
@@ -295,25 +296,31 @@ describe.each(CELLS)('%s', (cell) => {
     [401, { 'www-authenticate': 'Bearer realm="x"' }],
     [403, { 'www-authenticate': 'Bearer error="insufficient_scope"' }],
     [429, { 'retry-after': '7' }],
-  ])('passes on what HTTP %i says to the client, words and all', async (status, headers: object) => {
-    rig.on('tools/call', ({ json, sendJson }) => {
-      const error = { code: -31999, message: 'Not you', data: { k: 1 } };
-      return void sendJson({ jsonrpc: '2.0', id: json.id, error }, status, { ...headers }) as undefined;
-    });
-    const refused = await rig.call(...CALL, { id: 9 });
-    expect(refused.status).toBe(status);
-    expect(refused.headers).toMatchObject(headers);
-    expect(refused.json).toEqual({
-      jsonrpc: '2.0',
-      id: 9,
-      error: { code: -31999, message: 'Not you', data: { k: 1 } },
-    });
-    rig.on('tools/call', ({ sendText }) => void sendText('Not you', status, { ...headers }) as undefined);
-    const plain = await rig.call(...CALL, { id: 9 });
-    expect(plain.status).toBe(status);
-    expect(plain.headers).toMatchObject(headers);
-    expect(plain.json).toMatchObject({ id: 9, error: { code: -32000, message: 'Not you' } });
-  });
+  ])(
+    'passes on what HTTP %i says to the client, with the words of a JSON-RPC error',
+    async (status, headers: object) => {
+      rig.on('tools/call', ({ json, sendJson }) => {
+        const error = { code: -31999, message: 'Not you', data: { k: 1 } };
+        return void sendJson({ jsonrpc: '2.0', id: json.id, error }, status, { ...headers }) as undefined;
+      });
+      const refused = await rig.call(...CALL, { id: 9 });
+      expect(refused.status).toBe(status);
+      expect(refused.headers).toMatchObject(headers);
+      expect(refused.json).toEqual({
+        jsonrpc: '2.0',
+        id: 9,
+        error: { code: -31999, message: 'Not you', data: { k: 1 } },
+      });
+      rig.on('tools/call', ({ sendText }) => void sendText('Not you', status, { ...headers }) as undefined);
+      const plain = await rig.call(...CALL, { id: 9 });
+      expect(plain.status).toBe(status);
+      expect(plain.headers).toMatchObject(headers);
+      expect(plain.json).toMatchObject({ id: 9, error: { code: -32000 } });
+      expect(plain.json.error.data.eragate).toMatch(/^ERAGATE_(UNAUTHORIZED|FORBIDDEN|RATE_LIMITED)$/);
+      expect(plain.answer).not.toContain('Not you');
+      expect(detailOf(rig.gateway, plain)).toContain('Not you');
+    },
+  );
 
   test.each([500, 502, 503])(
     'answers with an error when the backend answers HTTP %i with a page',
@@ -347,7 +354,8 @@ describe.each(CELLS)('%s: a backend that is away for a while', (cell) => {
         expect(answer.status).toBe(503);
         expect(answer.headers['retry-after']).toBe(retryAfter);
         expect(answer.json).toMatchObject({ id: 9, error: { code: -32603 } });
-        expect(answer.json.error.message).toContain('HTTP 503: busy');
+        expect(answer.json.error.data).toEqual({ eragate: 'ERAGATE_BACKEND_UNAVAILABLE' });
+        expect(detailOf(rig.gateway, answer)).toContain('HTTP 503: busy');
       } finally {
         await rig.close();
       }

@@ -70,7 +70,8 @@ describe.each([
       rig.on('tools/call', () => ({ result: raw(`{"resultType":${type},"content":[]}`) }));
       const { json, status } = await rig.call('tools/call', { name: 'echo' }, { id: 3 });
       expect(status).toBe(200);
-      const error = { code: -32603, message: expect.stringContaining('resultType') };
+      const data = { eragate: 'ERAGATE_RESULT_TYPE' };
+      const error = { code: -32603, message: expect.stringContaining('resultType'), data };
       expect(json).toEqual({ jsonrpc: '2.0', id: 3, error });
     },
   );

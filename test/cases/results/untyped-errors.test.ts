@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CELLS, type Rig, startCell } from '../../support/cells.js';
+import { detailOf } from '../../support/error-detail.js';
 import { useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
@@ -36,11 +37,12 @@ describe.each(CELLS)('%s: an error in JSON-RPC', (cell) => {
     });
   });
 
-  test('of another kind of JSON keeps its words', async () => {
+  test('of another kind of JSON has its words in the log', async () => {
     rig.on('tools/call', ({ sendText }) => void sendText('{"detail":"no room"}', 507) as undefined);
     const answer = await rig.call('tools/call', { name: 'echo' }, { id: 3 });
     expect(answer.status).toBe(502);
-    expect(answer.json.error.message).toContain('HTTP 507: {"detail":"no room"}');
+    expect(answer.json.error.data).toEqual({ eragate: 'ERAGATE_BACKEND_HTTP_ERROR' });
+    expect(detailOf(rig.gateway, answer)).toContain('HTTP 507: {"detail":"no room"}');
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type ClientKind, connect } from '../../support/clients.js';
+import { detailOf } from '../../support/error-detail.js';
 import { startGateway, type TestGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
 import { type BackendExchange, type ScriptedBackend, startLegacyBackend } from '../../support/misbehave.js';
@@ -84,7 +85,7 @@ describe.each(Object.entries(CLIENTS))('a %s client whose backend forgot its ses
     backend.forget();
     const { status, json } = await call();
     expect(status).toBe(502);
-    expect(json.error.message).toContain('cannot reach');
+    expect(json.error.message).toContain('Cannot reach the server behind route');
     await backend.start();
     expect((await call()).json.result.structuredContent).toEqual({ a: 1 });
   });
@@ -98,12 +99,11 @@ describe.each(Object.entries(CLIENTS))('a %s client whose backend forgot its ses
       return undefined;
     });
     const before = posts(backend).length;
-    const { status, json } = await call();
-    expect(status).toBe(502);
-    expect(json.error.code).toBe(-32603);
-    expect(json.error.message).toMatch(
-      /does not know the session that it has just opened; .* 404: Session not found/,
-    );
+    const refused = await call();
+    expect(refused.status).toBe(502);
+    expect(refused.json.error.code).toBe(-32603);
+    expect(refused.json.error.message).toContain('does not know the session that it has just opened');
+    expect(detailOf(gateway, refused)).toContain('HTTP 404: Session not found');
     expect(posts(backend).length - before).toBe(4);
     backend.on('tools/call', undefined);
     expect((await call()).json.result.structuredContent).toEqual({ a: 1 });
@@ -120,7 +120,8 @@ describe.each(Object.entries(CLIENTS))('a %s client whose backend forgot its ses
       backend.on('tools/call', ({ sendJson }) => void sendJson(words, status) as undefined);
       const refused = await call();
       expect(refused.status).toBe(502);
-      expect(refused.json.error.message).toContain(`answered HTTP ${status}: ${words}`);
+      expect(refused.json.error.message).toContain(`answered HTTP ${status}`);
+      expect(detailOf(gateway, refused)).toContain(`answered HTTP ${status}: ${words}`);
       const opened = handshakes(backend).length;
       backend.on('tools/call', undefined);
       expect((await call()).json.result.structuredContent).toEqual({ a: 1 });

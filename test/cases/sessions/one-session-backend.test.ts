@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { describe, expect, test } from 'vitest';
+import { detailOf } from '../../support/error-detail.js';
 import { startGateway } from '../../support/gateway.js';
 import { keeper } from '../../support/keeper.js';
 import { type BackendExchange, startLegacyBackend } from '../../support/misbehave.js';
@@ -53,7 +54,7 @@ describe.each(Object.entries(REFUSALS))(
         const { status, json } = await modern(gateway.url(), 'tools/call', echo, { ...as('u2'), id: i });
         expect(status).toBe(502);
         expect(json).toMatchObject({ id: i, error: { code: -32603 } });
-        expect(json.error.message).toMatch(/serves one session at a time and has one already/);
+        expect(json.error.message).toMatch(/serves one session at a time, and has one already/);
         expect(backend.received('initialize')).toHaveLength(1 + i);
       }
       const { initialize } = await legacy(gateway.url());
@@ -91,8 +92,8 @@ test('a real server with one transport for all is told from one that is broken',
   const gateway = await keep(startGateway({ '/mcp': `${host.origin}/mcp` }));
   const hello = (user: string) => modern(gateway.url(), 'tools/call', { name: 'hello' }, as(user));
   expect((await hello('u1')).json.result.content[0].text).toBe('hi');
-  expect((await hello('u2')).json.error.message).toMatch(
-    /serves one session at a time .*already initialized/,
-  );
+  const refused = await hello('u2');
+  expect(refused.json.error.data).toEqual({ eragate: 'ERAGATE_ONE_SESSION' });
+  expect(detailOf(gateway, refused)).toMatch(/serves one session at a time .*already initialized/);
   expect((await hello('u1')).json.result.content[0].text).toBe('hi');
 });

@@ -191,7 +191,7 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
         });
         const whole = await (await call()).done;
         expect(whole.json.error.code, end).toBe(-32603);
-        expect(whole.json.error.message).toMatch(/connection .*lost/i);
+        expect(whole.json.error.message).toMatch(/^The connection to the server behind route .* broke/);
       }
     });
 

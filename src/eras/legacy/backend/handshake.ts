@@ -1,8 +1,9 @@
-import { badGateway, unreachable } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { isRepeatable } from '../../../exchange/repeatable-methods.js';
 import type { Revision } from '../../../exchange/revision.js';
 import { type ErrorFrame, requestRope, textOf } from '../../../jsonrpc/index.js';
+import { backendFailure } from '../../../upstream/backend-errors.js';
+import { noResponseError } from '../../../upstream/no-response.js';
 import type { ResponseHeaders } from '../../../upstream/response-headers.js';
 import { RpcCall, type RpcReply, SILENT } from '../../../upstream/rpc-call.js';
 import { downgradeClientCapabilities } from '../wire/client-capabilities.js';
@@ -10,6 +11,7 @@ import { readInitializeInfo } from '../wire/initialize-info.js';
 import { initializeParams } from '../wire/initialize-request.js';
 import { LEGACY_REVISIONS } from '../wire/revisions.js';
 import { INITIALIZE_ID } from './calls-in-flight.js';
+import { LEGACY_BACKEND_ERRORS } from './errors.js';
 import type { LegacyBackend } from './legacy-backend.js';
 import { initializeHeaders } from './request-headers.js';
 import { BackendSession } from './session.js';
@@ -24,10 +26,12 @@ export interface HandshakeParams {
   readonly forwarded: ForwardedHeaders;
 }
 
+type HttpReply = Exclude<RpcReply, { readonly kind: 'failed' }>;
+
 /** The backend answered the handshake with something else than a result, so it may not speak the legacy era. */
 export class HandshakeRefused extends Error {
-  readonly reply: RpcReply;
-  constructor(message: string, reply: RpcReply) {
+  readonly reply: HttpReply;
+  constructor(message: string, reply: HttpReply) {
     super(message);
     this.name = 'HandshakeRefused';
     this.reply = reply;
@@ -109,7 +113,9 @@ function announce(
 function brokenOff(backend: LegacyBackend, reply: RpcReply): Error {
   if (reply.kind !== 'failed') return refusal(backend, reply);
   const { failure, message } = reply.error;
-  return badGateway(`${backend.name} broke off the handshake: ${message}`, failure === 'aborted' ? 504 : 502);
+  const { ERAGATE_HANDSHAKE_TIMEOUT, ERAGATE_HANDSHAKE_BROKEN } = LEGACY_BACKEND_ERRORS;
+  const declared = failure === 'aborted' ? ERAGATE_HANDSHAKE_TIMEOUT : ERAGATE_HANDSHAKE_BROKEN;
+  return backendFailure(backend, declared, `broke off the handshake: ${message}`);
 }
 
 /** The session id; some proxies repeat the header. */
@@ -133,7 +139,7 @@ function lowerRevision(refused: Revision, reply: RpcReply): Revision | undefined
 }
 
 /** Code, message and data of the error, or the text of the body. */
-function textOfRefusal(reply: Exclude<RpcReply, { kind: 'failed' }>): string {
+function textOfRefusal(reply: HttpReply): string {
   if (reply.kind === 'no-response') return reply.text;
   const { code, message, data, bytes } = reply.frame as ErrorFrame;
   return `${code} ${message}${data === undefined ? '' : ` ${textOf(bytes, data)}`}`;
@@ -146,17 +152,18 @@ const ONE_SESSION =
 function refusal(backend: LegacyBackend, reply: RpcReply): Error {
   if (reply.kind === 'failed') {
     const { failure, message } = reply.error;
-    const what = `cannot reach ${backend.name}: ${message}`;
-    return failure === 'unreachable'
-      ? unreachable(what)
-      : badGateway(what, failure === 'aborted' ? 504 : 502);
+    return failure === 'aborted'
+      ? backendFailure(backend, LEGACY_BACKEND_ERRORS.ERAGATE_HANDSHAKE_TIMEOUT, `gave ${message}`)
+      : noResponseError(backend, reply);
   }
   const text = textOfRefusal(reply).trim().slice(0, 200);
   const status = `HTTP ${reply.status}`;
   const answer = text === '' ? status : reply.status < 400 ? text : `${status}: ${text}`;
   if (ONE_SESSION.test(answer)) {
-    return badGateway(
-      `${backend.name} serves one session at a time and has one already; it answered initialize with ${answer}`,
+    return backendFailure(
+      backend,
+      LEGACY_BACKEND_ERRORS.ERAGATE_ONE_SESSION,
+      `serves one session at a time and has one already; it answered initialize with ${answer}`,
     );
   }
   return new HandshakeRefused(`${backend.name} refused the handshake with ${answer}`, reply);

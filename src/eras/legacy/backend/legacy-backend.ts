@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { BackendLabel } from '../../../exchange/backend-label.js';
 import type { Revision } from '../../../exchange/revision.js';
 import type { Ticker } from '../../../exchange/utils/ticker.js';
 import type { ResponseSink, Transport } from '../../../upstream/transport.js';
@@ -11,9 +12,7 @@ import { TIME_LIMITS, type TimeLimits } from './time-limits.js';
 
 const MAX_INFOS = 100;
 
-export interface LegacyBackendOptions {
-  /** In messages to people. */
-  readonly name: string;
+export interface LegacyBackendOptions extends BackendLabel {
   readonly transport: Transport;
   readonly ticker: Ticker;
   readonly onFault: (error: unknown) => void;
@@ -27,9 +26,9 @@ export interface LegacyBackendOptions {
 }
 
 /** State that all sessions with one legacy backend share. */
-export class LegacyBackend {
+export class LegacyBackend implements BackendLabel {
   readonly notificationSlots = new NotificationSlots();
-  /** In messages to people. */
+  readonly route: string;
   readonly name: string;
   readonly transport: Transport;
   readonly ticker: Ticker;
@@ -47,6 +46,7 @@ export class LegacyBackend {
   readonly #infos = new LRUCache<string, InitializeInfo>({ max: MAX_INFOS });
 
   constructor(options: LegacyBackendOptions) {
+    this.route = options.route;
     this.name = options.name;
     this.transport = options.transport;
     this.ticker = options.ticker;

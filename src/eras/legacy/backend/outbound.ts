@@ -116,7 +116,7 @@ export class LegacyOutbound implements Outbound {
       return await this.#breakers.wait(breakerKey(params), () => openSession(this.#backend, params));
     } catch (error) {
       if (!(error instanceof HandshakeRefused)) throw error;
-      throw refusedHandshake(error);
+      throw refusedHandshake(this.#backend, error);
     }
   }
 }

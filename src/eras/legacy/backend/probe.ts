@@ -13,7 +13,14 @@ export async function probe(options: ProbeOptions): Promise<ProbeResult> {
   const onFault = (error: unknown): never => {
     throw error;
   };
-  const backend = new LegacyBackend({ name, transport, ticker, handshakeMs: timeoutMs, onFault });
+  const backend = new LegacyBackend({
+    route: name,
+    name,
+    transport,
+    ticker,
+    handshakeMs: timeoutMs,
+    onFault,
+  });
   try {
     const session = await openSession(backend, {
       revision: NEWEST_LEGACY,

@@ -1,5 +1,7 @@
-import { badGateway } from '../../../exchange/errors.js';
+import { backendFailure } from '../../../upstream/backend-errors.js';
+import { httpDetail } from '../../../upstream/no-response.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
+import { LEGACY_BACKEND_ERRORS } from './errors.js';
 import { messageIn } from './replies.js';
 import type { BackendSession } from './session.js';
 
@@ -18,9 +20,11 @@ export function mustRepeat(reply: RpcReply, session: BackendSession, attempt: nu
   // With status 200 the tool reported about a session of its own; other refusals may be about anything.
   if (reply.kind === 'failed' || reply.status < 400 || !isAboutSession(reply)) return false;
   session.markLost();
-  const message = messageIn(reply).trim().slice(0, 200);
-  throw badGateway(
-    `${name} does not know the session that it has just opened; it answered HTTP ${reply.status}${message === '' ? '' : `: ${message}`}`,
+  const answered = httpDetail(name, reply.status, messageIn(reply));
+  throw backendFailure(
+    session.backend,
+    LEGACY_BACKEND_ERRORS.ERAGATE_SESSION_NOT_KEPT,
+    `does not know the session that it has just opened: ${answered}`,
   );
 }
 

@@ -1,9 +1,11 @@
+import type { BackendLabel } from '../../../exchange/backend-label.js';
 import { CODE, type ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { refusalForClient } from '../../../exchange/http-refusal.js';
 import {
   backendError,
   type ErrorOutcome,
+  gatewayError,
   type Outcome,
   type ResultOutcome,
 } from '../../../exchange/outcome.js';
@@ -12,9 +14,11 @@ import { CACHEABLE } from '../../../exchange/result-cache/cache-key.js';
 import { OtherSide, WrongEra } from '../../../exchange/side-errors.js';
 import { insistsOnTask } from '../../../exchange/tasks.js';
 import type { ErrorFrame, ResultFrame, Rope } from '../../../jsonrpc/index.js';
-import { noResponseError } from '../../../upstream/no-response.js';
+import { BACKEND_ERRORS } from '../../../upstream/backend-errors.js';
+import { answerOf, noResponseError } from '../../../upstream/no-response.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import { decodeResult } from '../wire/results.js';
+import { LEGACY_BACKEND_ERRORS } from './errors.js';
 import { freshnessOf } from './freshness.js';
 import type { HandshakeRefused } from './handshake.js';
 import type { BackendSession } from './session.js';
@@ -35,14 +39,15 @@ export function messageIn(reply: HttpReply): string {
 }
 
 /** The error that is passed on to the client, such as a challenge; undefined for other replies. */
-export function challengeIn(reply: HttpReply): ExchangeError | undefined {
-  return refusalForClient(reply.status, reply.headers, messageIn(reply));
+export function challengeIn(backend: BackendLabel, reply: HttpReply): ExchangeError | undefined {
+  const { status, headers } = reply;
+  return refusalForClient(backend, { status, headers, text: messageIn(reply) });
 }
 
 /** The error for a reply without a JSON-RPC response. */
 export function missingResponse(session: BackendSession, reply: RpcReply): Error {
-  const challenge = reply.kind === 'no-response' ? challengeIn(reply) : undefined;
-  return challenge ?? noResponseError(session.backend.name, reply);
+  const challenge = reply.kind === 'no-response' ? challengeIn(session.backend, reply) : undefined;
+  return challenge ?? noResponseError(session.backend, reply);
 }
 
 /**
@@ -57,10 +62,15 @@ export function outcomeOf(
   ttlMs: ReadonlyMap<string, number>,
 ): Outcome {
   if (reply.kind !== 'response') throw missingResponse(session, reply);
-  const { frame } = reply;
+  const { frame, status, headers } = reply;
   if (frame.type === 'result') return resultOutcome(exchange, session, frame, ttlMs);
   const outcome = backendError(frame, reply.status, exchange.caller.era === 'legacy' ? 'legacy' : 'neutral');
-  const forClient = refusalForClient(reply.status, reply.headers, frame.message, outcome);
+  const forClient = refusalForClient(session.backend, {
+    status,
+    headers,
+    text: frame.message,
+    error: outcome,
+  });
   if (forClient !== undefined) throw forClient;
   // Servers that speak both eras may run tasks in the other one only.
   if (insistsOnTask(frame)) throw new OtherSide(outcome);
@@ -69,11 +79,16 @@ export function outcomeOf(
 }
 
 /** The error for a handshake that the backend refused. */
-export function refusedHandshake({ reply, message }: HandshakeRefused): Error {
-  const challenge = reply.kind === 'failed' ? undefined : challengeIn(reply);
+export function refusedHandshake(backend: BackendLabel, { reply, message }: HandshakeRefused): Error {
+  const challenge = challengeIn(backend, reply);
   if (challenge !== undefined) return challenge;
   const isProof = reply.kind === 'response' && MODERN_CODES.has((reply.frame as ErrorFrame).code);
-  return new WrongEra(message, { proof: isProof });
+  const failure = gatewayError(
+    LEGACY_BACKEND_ERRORS.ERAGATE_HANDSHAKE_REFUSED,
+    { route: backend.route, answer: answerOf(reply) },
+    { detail: message },
+  );
+  return new WrongEra(failure, { proof: isProof });
 }
 
 /** @throws WrongEra if a refusal means, or may mean, that the backend now speaks the other era */
@@ -81,9 +96,11 @@ export function rejectWrongEra(session: BackendSession, frame: ErrorFrame, outco
   const certain = isModernRefusal(frame);
   if (!certain && !AMBIGUOUS_CODES.has(frame.code)) return;
   if (certain) session.markLost();
-  throw new WrongEra(`${session.backend.name} answered ${frame.code} ${frame.message} to a legacy request`, {
-    otherwise: certain ? undefined : outcome,
-  });
+  const { route, name } = session.backend;
+  const answer = `${frame.code} ${frame.message}`;
+  const detail = `${name} answered ${answer} to a legacy request`;
+  const failure = gatewayError(BACKEND_ERRORS.ERAGATE_BACKEND_REFUSED, { route, answer }, { detail });
+  throw new WrongEra(failure, { otherwise: certain ? undefined : outcome });
 }
 
 /** The error of a modern server about headers, version, or a missing envelope. */

@@ -1,6 +1,5 @@
 import type { ClientAnswer, ServerRequest } from '../../../exchange/channel.js';
 import {
-  badGateway,
   CODE,
   type ExchangeError,
   ServerRequestRefused,
@@ -9,6 +8,7 @@ import {
 import { isFailure } from '../../../exchange/failures.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import type { RequestFrame } from '../../../jsonrpc/index.js';
+import { BACKEND_ERRORS, backendFailure } from '../../../upstream/backend-errors.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import { featuresFor } from '../wire/revisions.js';
 import { downgradeAnswer } from '../wire/server-requests.js';
@@ -67,8 +67,9 @@ export async function respondTo(
  */
 function refusalOf(session: BackendSession, reply: RpcReply): ExchangeError | undefined {
   if (reply.kind === 'failed') return undefined;
-  const { name, lostSessions } = session.backend;
-  if (!lostSessions.isLost(reply, session.id)) return challengeIn(reply);
+  const { backend } = session;
+  if (!backend.lostSessions.isLost(reply, session.id)) return challengeIn(backend, reply);
   session.markLost();
-  return badGateway(`${name} lost the session while the client was asked`);
+  const { ERAGATE_BACKEND_SESSION_LOST } = BACKEND_ERRORS;
+  return backendFailure(backend, ERAGATE_BACKEND_SESSION_LOST, 'lost the session while the client was asked');
 }

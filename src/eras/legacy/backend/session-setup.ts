@@ -1,6 +1,6 @@
-import { badGateway } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { Rope } from '../../../jsonrpc/index.js';
+import { BACKEND_ERRORS, backendFailure } from '../../../upstream/backend-errors.js';
 import { noResponseError } from '../../../upstream/no-response.js';
 import { challengeIn } from './replies.js';
 import type { BackendSession } from './session.js';
@@ -23,16 +23,17 @@ export async function configure(
   params: Readonly<Record<string, string>>,
   forwarded: ForwardedHeaders,
 ): Promise<boolean> {
-  const { name, lostSessions } = session.backend;
+  const { backend } = session;
   const reply = await session.timedRequest(method, new Rope().push(JSON.stringify(params)), forwarded);
-  if (lostSessions.isLost(reply, session.id)) {
+  if (backend.lostSessions.isLost(reply, session.id)) {
     session.markLost();
-    throw badGateway(`${name} does not know the session any more`);
+    const { ERAGATE_BACKEND_SESSION_LOST } = BACKEND_ERRORS;
+    throw backendFailure(backend, ERAGATE_BACKEND_SESSION_LOST, 'does not know the session any more');
   }
-  if (reply.kind === 'failed') throw noResponseError(name, reply);
-  const challenge = challengeIn(reply);
+  if (reply.kind === 'failed') throw noResponseError(backend, reply);
+  const challenge = challengeIn(backend, reply);
   if (challenge !== undefined) throw challenge;
-  if (reply.kind === 'no-response') throw noResponseError(name, reply);
+  if (reply.kind === 'no-response') throw noResponseError(backend, reply);
   return reply.frame.type === 'result';
 }
 

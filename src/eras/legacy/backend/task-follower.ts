@@ -1,6 +1,6 @@
-import { CODE, ExchangeError } from '../../../exchange/errors.js';
+import { EXCHANGE_ERRORS, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
-import { type Outcome, ownError } from '../../../exchange/outcome.js';
+import { gatewayError, type Outcome } from '../../../exchange/outcome.js';
 import type { TaskRun } from './task-run.js';
 
 /** Limits of the poll interval that a server may set. */
@@ -31,7 +31,7 @@ export async function followTask(exchange: Exchange, run: TaskRun): Promise<Outc
     await nextPoll(run, exchange.signal);
     if (run.outcome !== undefined) return run.outcome;
   }
-  return ownError({ code: CODE.internal, message: 'The task was cancelled' });
+  return gatewayError(EXCHANGE_ERRORS.ERAGATE_TASK_CANCELLED);
 }
 
 /** Resolves after the poll interval, when the state of the task may have changed, or when the call is cancelled. */

@@ -1,10 +1,10 @@
 import type { Caller } from '../../../exchange/caller.js';
 import { isChange } from '../../../exchange/changes/change.js';
 import type { Channel, ClientAnswer, ServerMessage, ServerRequest } from '../../../exchange/channel.js';
-import { badGateway, CODE, ExchangeError } from '../../../exchange/errors.js';
+import { ExchangeError } from '../../../exchange/errors.js';
 import { faultsTo } from '../../../exchange/failures.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
-import { backendError, type Outcome, ownError, type ResultOutcome } from '../../../exchange/outcome.js';
+import { backendError, type Outcome, type ResultOutcome } from '../../../exchange/outcome.js';
 import { type BackendTask, isFinal, type TaskState } from '../../../exchange/tasks.js';
 import {
   type NotificationFrame,
@@ -13,10 +13,12 @@ import {
   Rope,
   stringMember,
 } from '../../../jsonrpc/index.js';
+import { backendFailure } from '../../../upstream/backend-errors.js';
 import type { Backpressure } from '../../../upstream/backpressure.js';
 import type { RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
 import { decodeResult } from '../wire/results.js';
 import { dropRelatedTask, neutralTask } from '../wire/tasks.js';
+import { LEGACY_BACKEND_ERRORS } from './errors.js';
 import { missingResponse } from './replies.js';
 import { respondTo, type ServerRequestHandler } from './server-requests.js';
 import type { BackendSession } from './session.js';
@@ -171,7 +173,11 @@ export class TaskRun implements BackendTask, RpcListener, ServerRequestHandler {
   #update({ bytes, result }: ResultFrame): void {
     const state = neutralTask(bytes, result, new Date());
     if (state?.taskId !== this.#state.taskId)
-      throw badGateway(`${this.#session.backend.name} told of no task`);
+      throw backendFailure(
+        this.#session.backend,
+        LEGACY_BACKEND_ERRORS.ERAGATE_TASK_UNREADABLE,
+        'answered with something else than the task',
+      );
     this.#state = state;
   }
 
@@ -204,8 +210,10 @@ export class TaskRun implements BackendTask, RpcListener, ServerRequestHandler {
     const { backend, id } = this.#session;
     if (!backend.lostSessions.isLost(reply, id)) return false;
     this.#session.markLost();
-    const message = `${backend.name} has lost the session, and with it the task`;
-    this.#finish(ownError({ code: CODE.internal, message }));
+    const { ERAGATE_TASK_LOST } = LEGACY_BACKEND_ERRORS;
+    this.#finish(
+      backendFailure(backend, ERAGATE_TASK_LOST, 'has lost the session, and with it the task').outcome,
+    );
     return true;
   }
 

@@ -1,6 +1,7 @@
-import { badGateway } from '../../../exchange/errors.js';
 import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import { elementsOf, getMember, Rope, stringMember } from '../../../jsonrpc/index.js';
+import { backendFailure } from '../../../upstream/backend-errors.js';
+import { LEGACY_BACKEND_ERRORS } from './errors.js';
 import type { BackendSession } from './session.js';
 
 /** Whether a tool must or may run as a task; others never do (2025-11-25, "Tool-Level Negotiation"). */
@@ -37,7 +38,11 @@ async function readPage(
   const params = cursor === undefined ? undefined : new Rope().push(JSON.stringify({ cursor }));
   const reply = await session.timedRequest('tools/list', params, forwarded);
   if (reply.kind !== 'response' || reply.frame.type === 'error')
-    throw badGateway(`${session.backend.name} did not list its tools`);
+    throw backendFailure(
+      session.backend,
+      LEGACY_BACKEND_ERRORS.ERAGATE_TOOLS_NOT_LISTED,
+      'did not list its tools',
+    );
   const { bytes, result } = reply.frame;
   const list = getMember(bytes, result, 'tools');
   for (const tool of list?.kind === 'array' ? elementsOf(bytes, list) : []) {

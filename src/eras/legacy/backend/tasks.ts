@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { CODE } from '../../../exchange/errors.js';
+import { EXCHANGE_ERRORS } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
-import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
+import { gatewayError, type Outcome, ownResult } from '../../../exchange/outcome.js';
 import { serverMessageFor } from '../../../exchange/progress.js';
 import {
   type KeptHandle,
@@ -156,8 +156,7 @@ export class LegacyTasks {
   /** The error for a request about a task that the gateway does not keep. */
   unknown(exchange: Exchange, session: BackendSession): Outcome {
     const { method } = exchange.request;
-    if (!this.supports(session))
-      return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
+    if (!this.supports(session)) return gatewayError(EXCHANGE_ERRORS.ERAGATE_METHOD_NOT_FOUND, { method });
     return exchange.taskKeeper === undefined ? tasksUndeclared() : taskNotFound();
   }
 }

@@ -1,7 +1,9 @@
 import type { Channel, ClientAnswer } from '../../../exchange/channel.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
+import { type GatewayErrorOutcome, gatewayError } from '../../../exchange/outcome.js';
 import { nameMap } from '../../../jsonrpc/index.js';
 import { InputFailed, type InputRequest } from '../wire/input-requests.js';
+import { MODERN_BACKEND_ERRORS } from './errors.js';
 
 /** An answer that a modern server can be sent: input responses have no errors. */
 export type InputResponse = Extract<ClientAnswer, { readonly result: Buffer }>;
@@ -32,6 +34,11 @@ export async function askInput(
     if (!(error instanceof ServerRequestRefused)) throw error;
     throw new InputFailed(`${method} could not be asked: ${error.message}`);
   }
+}
+
+/** The error for the request that needs the input. */
+export function inputError({ message }: InputFailed): GatewayErrorOutcome {
+  return gatewayError(MODERN_BACKEND_ERRORS.ERAGATE_INPUT_FAILED, { problem: message });
 }
 
 function messageOf(error: Buffer): string {

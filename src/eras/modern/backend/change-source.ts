@@ -1,11 +1,12 @@
 import { type Change, changeOf, isChange, subjectOf } from '../../../exchange/changes/change.js';
 import { type ChangeFilter, isEmpty, NO_CHANGES } from '../../../exchange/changes/change-filter.js';
 import type { ChangeSource, ChangeSourceListener } from '../../../exchange/changes/change-source.js';
-import { badGateway } from '../../../exchange/errors.js';
+import { exchangeError } from '../../../exchange/errors.js';
 import { deferred } from '../../../exchange/utils/deferred.js';
 import { getMember, type NotificationFrame, Rope } from '../../../jsonrpc/index.js';
 import type { RpcCall, RpcListener, RpcReply } from '../../../upstream/rpc-call.js';
 import { filterText, readFilter } from '../wire/change-filter.js';
+import { MODERN_BACKEND_ERRORS } from './errors.js';
 import { Overlap } from './overlap.js';
 
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
@@ -19,6 +20,8 @@ export interface ModernChangeSourceOptions {
   readonly failure: (reply: RpcReply) => Error;
   /** Longest time for the acknowledgement, in milliseconds. */
   readonly ackMs: number;
+  /** For messages. */
+  readonly route: string;
 }
 
 /**
@@ -103,14 +106,14 @@ class ListenStream implements RpcListener {
 
   constructor(
     filter: ChangeFilter,
-    { open, failure, ackMs }: ModernChangeSourceOptions,
+    { open, failure, ackMs, route }: ModernChangeSourceOptions,
     events: ListenStreamEvents,
   ) {
     this.#events = events;
     this.#rpc = open(new Rope().push(filterText(filter)), this);
     const { promise, reject } = this.#acknowledged;
     const timer = setTimeout(() => {
-      reject(badGateway('the backend did not acknowledge the subscription in time', 504));
+      reject(exchangeError(MODERN_BACKEND_ERRORS.ERAGATE_SUBSCRIPTION_NOT_ACKNOWLEDGED, { route }));
       this.close();
     }, ackMs);
     // A failure shows to the one that waits for the acknowledgement, if any.
@@ -118,7 +121,11 @@ class ListenStream implements RpcListener {
     void this.#rpc.reply.then((reply) => {
       const closed = this.ended;
       this.ended = true;
-      reject(isRefusal(reply) ? failure(reply) : badGateway('the backend ended the subscription'));
+      reject(
+        isRefusal(reply)
+          ? failure(reply)
+          : exchangeError(MODERN_BACKEND_ERRORS.ERAGATE_SUBSCRIPTION_ENDED, { route }),
+      );
       if (!closed) events.onEnd();
     });
   }

@@ -1,12 +1,11 @@
+import type { BackendLabel } from '../../../exchange/backend-label.js';
 import type { Change } from '../../../exchange/changes/change.js';
 import type { ModernRequests, RequestsOptions } from './requests.js';
 import type { ServerDescriptions } from './server-description.js';
 import type { SessionTasks } from './session-tasks.js';
 
 /** A backend of this era, as its calls use it. */
-export interface ModernBackend extends RequestsOptions {
-  /** For messages. */
-  readonly name: string;
+export interface ModernBackend extends RequestsOptions, BackendLabel {
   /** Limit of the rounds of server requests in one call. */
   readonly maxRounds: number;
   readonly requests: ModernRequests;

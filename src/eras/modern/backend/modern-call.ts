@@ -1,7 +1,7 @@
 import type { Caller } from '../../../exchange/caller.js';
-import { CODE, ExchangeError } from '../../../exchange/errors.js';
+import { EXCHANGE_ERRORS, exchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
-import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
+import { type Outcome, ownResult } from '../../../exchange/outcome.js';
 import { rewriteParams } from '../../../exchange/rewrite-params.js';
 import { insistsOnTask } from '../../../exchange/tasks.js';
 import { abortable } from '../../../exchange/utils/abortable.js';
@@ -18,6 +18,7 @@ import { InputFailed } from '../wire/input-requests.js';
 import { MODERN_CODE } from '../wire/names.js';
 import { paramHeaderValues, UnsendableArgument } from '../wire/param-headers.js';
 import type { ToolMap } from '../wire/tool-traits.js';
+import { inputError } from './ask-input.js';
 import { errorOutcome } from './error-outcome.js';
 import type { ResultPlace } from './immediate-results.js';
 import type { ModernBackend } from './modern-backend.js';
@@ -153,14 +154,14 @@ function callHeaders(exchange: Exchange, tools: ToolMap): string[] {
     );
   } catch (error) {
     if (!(error instanceof UnsendableArgument)) throw error;
-    throw new ExchangeError(ownError({ code: CODE.invalidParams, message: error.message }));
+    throw exchangeError(EXCHANGE_ERRORS.ERAGATE_INVALID_PARAMS, { problem: error.message });
   }
 }
 
 /** The outcome where server requests failed: a tool error, which the model can read, or an error of another request. */
 function inputFailure(exchange: Exchange, error: unknown): Outcome {
   if (!(error instanceof InputFailed)) throw error;
-  const { outcome } = error.toExchangeError();
+  const outcome = inputError(error);
   if (exchange.request.method !== 'tools/call') return outcome;
   const bytes = Buffer.from(
     JSON.stringify({ content: [{ type: 'text', text: outcome.message }], isError: true }),

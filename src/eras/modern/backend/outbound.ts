@@ -36,14 +36,14 @@ export class ModernOutbound implements Outbound {
     this.#options = options;
     const onChange = (change: Change): void => this.#onChange(change);
     const requests = new ModernRequests(options);
-    const descriptions = new ServerDescriptions(name, requests, handshakeMs);
+    const descriptions = new ServerDescriptions(options, requests, handshakeMs);
     const tasks = new SessionTasks({
       ...options.tasks,
       route,
       sealer,
       ticker,
       requests,
-      backendName: name,
+      backend: options,
       onFault: options.onFault,
       describeResult: async (caller, tool, result) => {
         const tools = await descriptions.toolsOf(caller);
@@ -51,7 +51,18 @@ export class ModernOutbound implements Outbound {
       },
     });
     const { maxRounds } = questions;
-    this.#backend = { name, transport, ticker, ownInfo, maxRounds, requests, descriptions, tasks, onChange };
+    this.#backend = {
+      route,
+      name,
+      transport,
+      ticker,
+      ownInfo,
+      maxRounds,
+      requests,
+      descriptions,
+      tasks,
+      onChange,
+    };
     this.#hubs = new Hubs({ onChange, onFault: options.onFault });
     this.#removed = new RemovedMethods({
       backend: this.#backend,
@@ -114,8 +125,9 @@ export class ModernOutbound implements Outbound {
     return this.#hubs.get(callerKey(caller), caller, (listener, latest) => {
       const options = {
         open: (wanted: Rope, rpc: RpcListener) => this.#backend.requests.listen(latest(), wanted, rpc),
-        failure: (reply: RpcReply) => passedOnFailure(this.#options.name, reply),
+        failure: (reply: RpcReply) => passedOnFailure(this.#options, reply),
         ackMs: this.#options.handshakeMs,
+        route: this.#options.route,
       };
       return new ModernChangeSource(options, listener);
     });

@@ -1,9 +1,16 @@
-import { badGateway, CODE, ExchangeError } from '../../../exchange/errors.js';
+import type { BackendLabel } from '../../../exchange/backend-label.js';
+import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import { refusalForClient } from '../../../exchange/http-refusal.js';
-import { backendError, type ErrorOutcome } from '../../../exchange/outcome.js';
+import {
+  backendError,
+  type ErrorOutcome,
+  type GatewayErrorOutcome,
+  gatewayError,
+} from '../../../exchange/outcome.js';
 import { WrongEra } from '../../../exchange/side-errors.js';
 import { type ErrorFrame, elementsOf, getMember, stringOf, textOf } from '../../../jsonrpc/index.js';
-import { noResponseError } from '../../../upstream/no-response.js';
+import { BACKEND_ERRORS } from '../../../upstream/backend-errors.js';
+import { answerOf, noResponseError } from '../../../upstream/no-response.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
 import { MODERN_CODE, MODERN_VERSION } from '../wire/names.js';
 
@@ -32,52 +39,63 @@ export function namesOwnVersion(reply: RpcReply): boolean {
  * been replaced by one of another era.
  */
 export function wrongEraOf(
-  name: string,
-  frame: ErrorFrame,
-  status: number,
+  backend: BackendLabel,
+  reply: ErrorReply,
   outcome?: ErrorOutcome,
 ): WrongEra | undefined {
+  const { status, frame } = reply;
   const { code, message, bytes, data } = frame;
   if (status < 400 || status >= 500) return undefined;
   if (code === MODERN_CODE.unsupportedVersion) {
     const supported = data === undefined ? undefined : getMember(bytes, data, 'supported');
     if (supported !== undefined && !textOf(bytes, supported).includes(MODERN_VERSION)) {
-      return new WrongEra(`${name} does not support ${MODERN_VERSION} any more`);
+      return new WrongEra(refused(backend, reply, `does not support ${MODERN_VERSION} any more`));
     }
   }
   if (MODERN_REFUSALS.has(code)) return undefined;
   // Texts of legacy servers without a session, on which a modern client falls back too.
   const certain = /session|not initialized|unsupported protocol version/i.test(message);
-  const what = `${name} answered HTTP ${status} ${code}: ${message}`;
-  return new WrongEra(what, { otherwise: certain ? undefined : outcome });
+  const failure = refused(backend, reply, `answered HTTP ${status} ${code}: ${message}`);
+  return new WrongEra(failure, { otherwise: certain ? undefined : outcome });
+}
+
+function refused({ route, name }: BackendLabel, reply: ErrorReply, what: string): GatewayErrorOutcome {
+  return gatewayError(
+    BACKEND_ERRORS.ERAGATE_BACKEND_REFUSED,
+    { route, answer: answerOf(reply) },
+    { detail: `${name} ${what}` },
+  );
 }
 
 /** The error for a reply that is not a result. */
-export function failureOf(name: string, reply: RpcReply): Error {
-  if (reply.kind === 'failed') return noResponseError(name, reply);
+export function failureOf(backend: BackendLabel, reply: RpcReply): Error {
+  if (reply.kind === 'failed') return noResponseError(backend, reply);
+  const { status, headers } = reply;
   const text = reply.kind === 'no-response' ? reply.text : (reply.frame as ErrorFrame).message;
-  const forClient = refusalForClient(reply.status, reply.headers, text);
+  const forClient = refusalForClient(backend, { status, headers, text });
   if (forClient !== undefined) return forClient;
-  const wrongEra =
-    reply.kind === 'response' ? wrongEraOf(name, reply.frame as ErrorFrame, reply.status) : undefined;
-  if (wrongEra !== undefined) return wrongEra;
   if (reply.kind === 'no-response') {
-    if (reply.status >= 400 && reply.status < 500) {
-      return new WrongEra(noResponseError(name, reply).message);
-    }
-    return noResponseError(name, reply);
+    const failure = noResponseError(backend, reply);
+    return status >= 400 && status < 500 ? new WrongEra(failure.outcome) : failure;
   }
-  return badGateway(`${name}: ${text}`);
+  if (!isErrorReply(reply)) throw new TypeError('the reply is a result');
+  return wrongEraOf(backend, reply) ?? new ExchangeError(refused(backend, reply, `answered ${text}`));
 }
 
 /** The error for a reply that is not a result; an error of the backend is passed on. */
-export function passedOnFailure(name: string, reply: RpcReply): Error {
-  if (reply.kind !== 'response' || reply.frame.type === 'result') return failureOf(name, reply);
+export function passedOnFailure(backend: BackendLabel, reply: RpcReply): Error {
+  if (!isErrorReply(reply)) return failureOf(backend, reply);
   const { frame, status, headers } = reply;
   const outcome = backendError(frame, status, 'neutral');
   return (
-    refusalForClient(status, headers, frame.message, outcome) ??
-    wrongEraOf(name, frame, status, outcome) ??
+    refusalForClient(backend, { status, headers, text: frame.message, error: outcome }) ??
+    wrongEraOf(backend, reply, outcome) ??
     new ExchangeError(outcome)
   );
+}
+
+export type ErrorReply = RpcReply & { readonly kind: 'response'; readonly frame: ErrorFrame };
+
+export function isErrorReply(reply: RpcReply): reply is ErrorReply {
+  return reply.kind === 'response' && reply.frame.type === 'error';
 }

@@ -1,13 +1,15 @@
 import type { Caller } from '../../../exchange/caller.js';
 import type { ClientSession } from '../../../exchange/client-session.js';
-import { CODE } from '../../../exchange/errors.js';
+import { EXCHANGE_ERRORS } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import type { ServerDescription } from '../../../exchange/outbound.js';
-import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
+import { gatewayError, type Outcome, ownResult } from '../../../exchange/outcome.js';
 import { abortable } from '../../../exchange/utils/abortable.js';
 import { getMember, scanJson, stringOf } from '../../../jsonrpc/index.js';
 import { InputFailed } from '../wire/input-requests.js';
 import { NAMED_BY, REMOVED_METHODS } from '../wire/names.js';
+import { inputError } from './ask-input.js';
+import { MODERN_BACKEND_ERRORS } from './errors.js';
 import type { ModernBackend } from './modern-backend.js';
 import type { ModernSessionBinding } from './session-binding.js';
 
@@ -49,7 +51,7 @@ export class RemovedMethods {
     try {
       return await this.#options.backend.tasks.answer(exchange);
     } catch (error) {
-      if (error instanceof InputFailed) return error.toExchangeError().outcome;
+      if (error instanceof InputFailed) return inputError(error);
       throw error;
     }
   }
@@ -59,11 +61,11 @@ export class RemovedMethods {
     const { bytes, node } = request.params;
     const uri = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'uri'));
     if (uri === undefined || caller.session === undefined)
-      return ownError({ code: CODE.invalidParams, message: 'Invalid params: uri must be a string' });
+      return gatewayError(EXCHANGE_ERRORS.ERAGATE_INVALID_PARAMS, { problem: 'params.uri must be a string' });
     const binding = this.#options.bindingOf(caller.session, caller);
     if (request.method === 'resources/unsubscribe') await abortable(signal, binding.unsubscribe(uri));
     else if (!(await abortable(signal, binding.subscribe(uri))))
-      return ownError({ code: CODE.invalidParams, message: `The server does not tell of changes of ${uri}` });
+      return gatewayError(MODERN_BACKEND_ERRORS.ERAGATE_NOT_SUBSCRIBABLE, { uri });
     return emptyResult();
   }
 }
@@ -73,11 +75,11 @@ function unnamed({ request: { method, name } }: Exchange): Outcome | undefined {
   const key = name === undefined ? NAMED_BY.get(method) : undefined;
   return key === undefined
     ? undefined
-    : ownError({ code: CODE.invalidParams, message: `params.${key} must be a string` });
+    : gatewayError(EXCHANGE_ERRORS.ERAGATE_INVALID_PARAMS, { problem: `params.${key} must be a string` });
 }
 
 function unknownMethod(method: string): Outcome {
-  return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
+  return gatewayError(EXCHANGE_ERRORS.ERAGATE_METHOD_NOT_FOUND, { method });
 }
 
 const EMPTY = Buffer.from('{}');

@@ -1,7 +1,7 @@
 import type { Caller } from '../../../exchange/caller.js';
-import { CODE, ExchangeError } from '../../../exchange/errors.js';
+import { type ExchangeError, exchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
-import { ownError, type PendingEdits, type ResultOutcome } from '../../../exchange/outcome.js';
+import type { PendingEdits, ResultOutcome } from '../../../exchange/outcome.js';
 import { repairResult } from '../../../exchange/repair-result.js';
 import { CACHEABLE } from '../../../exchange/result-cache/cache-key.js';
 import type { Freshness } from '../../../exchange/result-cache/cached-result.js';
@@ -18,6 +18,7 @@ import type { Transport } from '../../../upstream/transport.js';
 import { mentionsAnnotation } from '../wire/header-annotations.js';
 import { decodeResult } from '../wire/results.js';
 import { type ToolMap, toolTraits } from '../wire/tool-traits.js';
+import { MODERN_BACKEND_ERRORS } from './errors.js';
 
 /** The `resultType` of a result; undefined if it has none. */
 export function resultTypeOf({ bytes, result }: ResultFrame): string | undefined {
@@ -101,8 +102,7 @@ function dropInvalidTools(bytes: Buffer, result: JsonNode, edits: PendingEdits):
 }
 
 function unexpectedType(type: string): ExchangeError {
-  const message = `the backend answered with resultType ${type.slice(0, 100)}, which this client cannot be given`;
-  return new ExchangeError(ownError({ code: CODE.internal, message }));
+  return exchangeError(MODERN_BACKEND_ERRORS.ERAGATE_RESULT_TYPE, { type: type.slice(0, 100) });
 }
 
 /** Whether the bytes are one message with the three members of a response only, so that it can be passed on as it is. */

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { BackendLabel } from '../../../exchange/backend-label.js';
 import type { Caller } from '../../../exchange/caller.js';
 import { readCapabilities } from '../../../exchange/client-capabilities.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
@@ -32,7 +33,7 @@ function breakerKey(caller: Caller): string {
 
 /** A modern backend's descriptions of itself and of its tools, by caller. */
 export class ServerDescriptions {
-  readonly #name: string;
+  readonly #backend: BackendLabel;
   readonly #requests: ModernRequests;
   readonly #discoverMs: number;
   readonly #breakers: CircuitBreakers;
@@ -41,11 +42,11 @@ export class ServerDescriptions {
   readonly #makesTasks = new LRUCache<string, boolean>({ max: MAX_CALLERS, ttl: MAKES_TASKS_TTL_MS });
 
   /**
-   * @param name of the backend, for messages
+   * @param backend for messages
    * @param discoverMs longest time for a response to a request of the gateway's own
    */
-  constructor(name: string, requests: ModernRequests, discoverMs: number) {
-    this.#name = name;
+  constructor(backend: BackendLabel, requests: ModernRequests, discoverMs: number) {
+    this.#backend = backend;
     this.#requests = requests;
     this.#discoverMs = discoverMs;
     this.#breakers = new CircuitBreakers(discoverMs);
@@ -74,7 +75,7 @@ export class ServerDescriptions {
     const reply = await this.#requests.request(caller, 'server/discover', undefined, {
       limitMs: this.#discoverMs,
     });
-    if (reply.kind !== 'response' || reply.frame.type === 'error') throw failureOf(this.#name, reply);
+    if (reply.kind !== 'response' || reply.frame.type === 'error') throw failureOf(this.#backend, reply);
     return reply.frame;
   }
 
@@ -92,7 +93,7 @@ export class ServerDescriptions {
     const tools = this.#tools.get(callerKey(caller), async (cursor) => {
       const params = cursor === undefined ? undefined : { cursor };
       const reply = await this.#requests.request(caller, 'tools/list', params, { limitMs: this.#discoverMs });
-      if (reply.kind !== 'response') throw failureOf(this.#name, reply);
+      if (reply.kind !== 'response') throw failureOf(this.#backend, reply);
       return reply.frame.type === 'result' ? reply.frame : undefined;
     });
     return tools.catch((error) => ignoreFailure(error) ?? NO_TOOLS);

@@ -1,12 +1,15 @@
 import { LRUCache } from 'lru-cache';
+import type { BackendLabel } from '../../../exchange/backend-label.js';
 import type { Caller } from '../../../exchange/caller.js';
-import { badGateway, CODE } from '../../../exchange/errors.js';
+import type { DeclaredError } from '../../../exchange/declare-errors.js';
+import { EXCHANGE_ERRORS, type ExchangeError, exchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { faultsTo } from '../../../exchange/failures.js';
-import { type Outcome, ownError, ownResult, type ResultOutcome } from '../../../exchange/outcome.js';
+import { gatewayError, type Outcome, ownResult, type ResultOutcome } from '../../../exchange/outcome.js';
 import { isFinal, readTask, type TaskState, taskNotFound } from '../../../exchange/tasks.js';
 import { getMember, type ResultFrame, scanJson, stringOf } from '../../../jsonrpc/index.js';
 import { decodeResult } from '../wire/results.js';
+import { MODERN_BACKEND_ERRORS } from './errors.js';
 import { ImmediateResults, type ResultPlace } from './immediate-results.js';
 import type { ModernRequests } from './requests.js';
 import { type FinishedTask, TaskFollower } from './task-follower.js';
@@ -19,7 +22,7 @@ import type { AskableClient, TaskAccess } from './task-server-requests.js';
 const MAX_REMEMBERED = 10_000;
 
 export interface SessionTasksOptions extends TaskNamesOptions {
-  readonly backendName: string;
+  readonly backend: BackendLabel;
   readonly requests: ModernRequests;
   /** Adds to the result of a task what is known of the tool that was called. */
   readonly describeResult: (
@@ -38,7 +41,7 @@ type KeptResultName = KnownTask & { kind: 'kept' };
  * basic/utilities/tasks). No state is kept for a task: its sealed name, the client's task id, contains the backend's id.
  */
 export class SessionTasks {
-  readonly #backendName: string;
+  readonly #backend: BackendLabel;
   readonly #requests: TaskRequests;
   readonly #describeResult: SessionTasksOptions['describeResult'];
   readonly #names: TaskNames;
@@ -51,10 +54,10 @@ export class SessionTasks {
   readonly #polled = new LRUCache<string, true>({ max: MAX_REMEMBERED });
 
   constructor(options: SessionTasksOptions) {
-    const { backendName, requests, describeResult, onFault } = options;
+    const { backend, requests, describeResult, onFault } = options;
     this.#names = new TaskNames(options);
-    this.#backendName = backendName;
-    this.#requests = new TaskRequests(requests, backendName);
+    this.#backend = backend;
+    this.#requests = new TaskRequests(requests, backend);
     this.#describeResult = describeResult;
     this.#kept = new ImmediateResults(options, options.ticker);
     this.#follower = new TaskFollower({ nextId: () => requests.nextId(), onFault });
@@ -72,7 +75,8 @@ export class SessionTasks {
   /** The handle of a task that the backend has made of a call. */
   handleOfTask(exchange: Exchange, { bytes, result }: ResultFrame): Outcome {
     const task = readTask(bytes.subarray(result.start, result.end));
-    if (task === undefined) throw badGateway(`${this.#backendName} answered with what is no task`, 200);
+    if (task === undefined)
+      throw this.#invalid(MODERN_BACKEND_ERRORS.ERAGATE_TASK_INVALID, 'answered with what is no task');
     const { caller, request } = exchange;
     const name = this.#names.seal(caller.principal, { kind: 'task', id: task.taskId, tool: request.name });
     return { ...this.#taskOutcome(bytes, result, name), isTask: true };
@@ -92,7 +96,8 @@ export class SessionTasks {
    */
   async waitForEnd(exchange: Exchange, { bytes, result }: ResultFrame): Promise<Outcome> {
     const task = readTask(bytes.subarray(result.start, result.end));
-    if (task === undefined) throw badGateway(`${this.#backendName} answered with what is no task`, 200);
+    if (task === undefined)
+      throw this.#invalid(MODERN_BACKEND_ERRORS.ERAGATE_TASK_INVALID, 'answered with what is no task');
     const access = this.#access(exchange.caller, task.taskId, exchange.signal);
     try {
       return await this.#outcome(
@@ -106,13 +111,17 @@ export class SessionTasks {
     }
   }
 
+  #invalid(declared: DeclaredError<'route'>, what: string): ExchangeError {
+    const { route, name } = this.#backend;
+    return exchangeError(declared, { route }, { detail: `${name} ${what}` });
+  }
+
   /** The outcome of a `tasks/…` request. */
   async answer(exchange: Exchange): Promise<Outcome> {
     const { request, caller } = exchange;
     const { method, params } = request;
     const answer = Object.hasOwn(this.#methods, method) ? this.#methods[method] : undefined;
-    if (answer === undefined)
-      return ownError({ code: CODE.methodNotFound, message: `Method not found: ${method}` });
+    if (answer === undefined) return gatewayError(EXCHANGE_ERRORS.ERAGATE_METHOD_NOT_FOUND, { method });
     const known = this.#names.open(params, caller.principal);
     return known === undefined ? taskNotFound() : answer(exchange, known);
   }
@@ -202,7 +211,8 @@ export class SessionTasks {
   ): Promise<Outcome> {
     if (state.status === 'cancelled' || this.#isCancelled(caller, state.taskId)) return wasCancelled();
     const outcome = callOutcome(frame, state as TaskState);
-    if (outcome === undefined) throw badGateway(`${this.#backendName} told of no result of its task`, 200);
+    if (outcome === undefined)
+      throw this.#invalid(MODERN_BACKEND_ERRORS.ERAGATE_TASK_WITHOUT_RESULT, 'gave no result of its task');
     return outcome.type === 'error' ? outcome : this.#describeResult(caller, tool, outcome);
   }
 
@@ -231,9 +241,9 @@ function keptOutcome(task: string, { bytes, node }: ResultOutcome, name: string)
 }
 
 function wasCancelled(): Outcome {
-  return ownError({ code: CODE.internal, message: 'The task was cancelled' });
+  return gatewayError(EXCHANGE_ERRORS.ERAGATE_TASK_CANCELLED);
 }
 
 function alreadyFinal(status: string): Outcome {
-  return ownError({ code: CODE.invalidParams, message: `Cannot cancel task: it is ${status} already` });
+  return gatewayError(EXCHANGE_ERRORS.ERAGATE_TASK_OVER, { status });
 }

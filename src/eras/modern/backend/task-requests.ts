@@ -1,3 +1,4 @@
+import type { BackendLabel } from '../../../exchange/backend-label.js';
 import type { Caller } from '../../../exchange/caller.js';
 import type { ResultFrame, Rope } from '../../../jsonrpc/index.js';
 import { passedOnFailure } from './refusals.js';
@@ -10,12 +11,12 @@ const LIMIT_MS = 30_000;
 /** Sends the requests of the tasks extension to a modern backend, on behalf of clients that do not have it. */
 export class TaskRequests {
   readonly #requests: ModernRequests;
-  readonly #backendName: string;
+  readonly #backend: BackendLabel;
   readonly #limitMs: number;
 
-  constructor(requests: ModernRequests, backendName: string, limitMs = LIMIT_MS) {
+  constructor(requests: ModernRequests, backend: BackendLabel, limitMs = LIMIT_MS) {
     this.#requests = requests;
-    this.#backendName = backendName;
+    this.#backend = backend;
     this.#limitMs = limitMs;
   }
 
@@ -46,7 +47,7 @@ export class TaskRequests {
     const sender = withTasksExtension(caller);
     const reply = await this.#requests.request(sender, method, params, { limitMs: this.#limitMs, signal });
     if (reply.kind !== 'response' || reply.frame.type === 'error')
-      throw passedOnFailure(this.#backendName, reply);
+      throw passedOnFailure(this.#backend, reply);
     return reply.frame;
   }
 }

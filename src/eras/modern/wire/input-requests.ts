@@ -1,5 +1,3 @@
-import { CODE, ExchangeError } from '../../../exchange/errors.js';
-import { ownError } from '../../../exchange/outcome.js';
 import {
   getMember,
   type JsonNode,
@@ -21,13 +19,7 @@ export interface InputRequest {
 }
 
 /** The input requests of a server are invalid, or cannot be answered; the message says why. */
-export class InputFailed extends Error {
-  toExchangeError(): ExchangeError {
-    return new ExchangeError(
-      ownError({ code: CODE.internal, message: `Cannot request input: ${this.message}` }),
-    );
-  }
-}
+export class InputFailed extends Error {}
 
 /**
  * Reads the entries of `inputRequests` (basic/patterns/mrtr).

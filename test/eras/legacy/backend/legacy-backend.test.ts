@@ -14,6 +14,7 @@ afterEach(() => {
 
 const backend = (newestRevision?: string) =>
   new LegacyBackend({
+    route: '/mcp',
     name: 'b',
     transport: {} as Transport,
     ticker: new Ticker(),

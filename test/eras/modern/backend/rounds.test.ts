@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { inputError } from '../../../../src/eras/modern/backend/ask-input.js';
 import { Rounds } from '../../../../src/eras/modern/backend/rounds.js';
 import { InputFailed } from '../../../../src/eras/modern/wire/input-requests.js';
 import type { ClientAnswer, ServerRequest } from '../../../../src/exchange/channel.js';
@@ -99,7 +100,7 @@ test.each([
   const failure = await next(result).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(InputFailed);
   expect((failure as InputFailed).message).toContain(message);
-  expect((failure as InputFailed).toExchangeError().outcome).toMatchObject({
+  expect(inputError(failure as InputFailed)).toMatchObject({
     code: -32603,
     message: expect.stringContaining('Cannot request input: '),
   });
