@@ -25,7 +25,7 @@ test('a gateway with few open files refuses connections with a warning, and serv
   const port = await freePort();
   const file = join(scratch, 'gateway.yaml');
   writeFileSync(file, configText({ '/mcp': backend.url }, { listen: { port } }));
-  const command = `ulimit -n 100; exec "${process.execPath}" "${MAIN}" serve --config "${file}"`;
+  const command = `ulimit -n 250; exec "${process.execPath}" "${MAIN}" serve --config "${file}"`;
   const child = spawn('sh', ['-c', command], { stdio: ['ignore', 'pipe', 'inherit'] });
   killAtExit(child);
   const logs: Loose[] = [];
@@ -33,10 +33,10 @@ test('a gateway with few open files refuses connections with a warning, and serv
   await until(() => logs.some(({ msg }) => msg.startsWith('listening')), 'the gateway', 15_000);
   const url = `http://127.0.0.1:${port}/mcp`;
   expect((await modern(url, 'tools/list')).status).toBe(200);
-  const sockets = Array.from({ length: 150 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  const sockets = Array.from({ length: 300 }, () => connect(port, '127.0.0.1').on('error', () => {}));
   const refusals = () => logs.filter(({ msg }) => /connections of clients refused/.test(msg));
   await until(() => refusals().length > 0, 'the warning');
-  expect(refusals()[0]).toMatchObject({ level: 40, limit: 55 });
+  expect(refusals()[0]).toMatchObject({ level: 40, limit: 186 });
   for (const socket of sockets) socket.destroy();
   await until(
     () =>
