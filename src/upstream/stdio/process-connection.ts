@@ -125,6 +125,11 @@ export class ProcessConnection<R extends Routing = Routing> implements RequestOw
     return this.requests.size > 0 || this.routing.inUse ? performance.now() : this.#lastUsedAt;
   }
 
+  /** When it last had a request in flight, on the monotonic clock; infinite while it has one. */
+  get unusedSince(): number {
+    return this.requests.size > 0 ? Number.POSITIVE_INFINITY : this.#lastUsedAt;
+  }
+
   get onlyRequest(): InFlightRequest | undefined {
     if (this.requests.size !== 1) return undefined;
     const [request] = this.requests.values();

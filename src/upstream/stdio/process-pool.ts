@@ -2,7 +2,7 @@ import { TransportError } from '../errors.js';
 import type { ServerCommand } from './child.js';
 import { ChildLog, type ProcessLog, skippedOutputRate } from './child-log.js';
 import { ProcessConnection } from './process-connection.js';
-import type { ProcessLimit } from './process-limit.js';
+import type { CountedProcess, ProcessLimit } from './process-limit.js';
 import { RestartBackoff } from './restart-backoff.js';
 import type { Routing, RoutingContext } from './routing.js';
 import { STDIO_TIMINGS, type StdioTimings } from './timings.js';
@@ -27,7 +27,7 @@ export class ProcessPool {
   readonly #timings: StdioTimings;
   readonly #restarts: RestartBackoff;
   readonly #skippedRate = skippedOutputRate();
-  readonly #running = new Set<ProcessConnection>();
+  readonly #running = new Map<ProcessConnection, CountedProcess>();
   readonly #ending = new Set<Promise<void>>();
   #closed = false;
 
@@ -50,7 +50,7 @@ export class ProcessPool {
     if (this.#closed) throw new TransportError('unreachable', 'the gateway is shutting down');
     const { refusal } = this.#restarts;
     if (refusal !== undefined) throw new TransportError('unreachable', refusal);
-    if (!limit.take()) {
+    if (!limit.makeRoom()) {
       throw new TransportError('unreachable', `limit of ${limit.max} processes reached (limits.processes)`);
     }
     const startedAt = performance.now();
@@ -73,7 +73,17 @@ export class ProcessPool {
         this.#end(connection, reason);
       },
     });
-    this.#running.add(connection);
+    const counted: CountedProcess = {
+      get unusedSince() {
+        return connection.unusedSince;
+      },
+      evict: () => {
+        onLost();
+        this.#end(connection, 'it was idle, and another one was to be started');
+      },
+    };
+    limit.add(counted);
+    this.#running.set(connection, counted);
     return connection;
   }
 
@@ -84,14 +94,16 @@ export class ProcessPool {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const connection of this.#running) this.#end(connection, 'the gateway is shutting down');
+    for (const connection of this.#running.keys()) this.#end(connection, 'the gateway is shutting down');
     await Promise.all(this.#ending);
   }
 
   #end(connection: ProcessConnection, reason: string): void {
-    if (!this.#running.delete(connection)) return;
+    const counted = this.#running.get(connection);
+    if (counted === undefined) return;
+    this.#running.delete(connection);
     const ended = connection.stop(reason).finally(() => {
-      this.#options.limit.release();
+      this.#options.limit.remove(counted);
       this.#ending.delete(ended);
     });
     this.#ending.add(ended);
