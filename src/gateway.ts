@@ -8,6 +8,7 @@ import { Sealer } from './exchange/utils/sealer.js';
 import { Ticker } from './exchange/utils/ticker.js';
 import { connectionLimits, limitConnections } from './http/connection-limits.js';
 import type { Endpoint } from './http/endpoint.js';
+import { Forwarding } from './http/forwarding.js';
 import { RequestGuard } from './http/origins.js';
 import { RequestPipeline, type Stage } from './http/pipeline.js';
 import { RequestIds } from './http/request-id.js';
@@ -46,13 +47,14 @@ export function createGateway(config: Config, options: GatewayOptions = {}): Gat
   const log = options.log ?? pino({ level: config.log.level });
   const requestLog = new RequestLog(log);
   const shared = sharedParts(config, options, log, requestLog);
+  const trusted = new TrustedProxies(config.listen.trustedProxies);
   const routes = config.routes.map((route) => buildRoute(route, config.limits, shared));
   const endpoints = config.routes.map((route, index) =>
-    endpointOf(route, routes[index] as BuiltRoute, config.publicUrl),
+    endpointOf(route, routes[index] as BuiltRoute, config.publicUrl, trusted),
   );
   const guard = guardOf(config);
   const pipeline = openPipeline(guard, requestLog, shared);
-  const server = openServer(config, endpoints, { ...shared, guard, pipeline });
+  const server = openServer(config, endpoints, { ...shared, guard, pipeline, trusted });
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
@@ -108,14 +110,26 @@ function endpointOf(
   config: RouteConfig,
   { route, clientSides }: BuiltRoute,
   publicUrl: string | undefined,
+  trusted: TrustedProxies,
 ): Endpoint {
   return {
     service: route,
     inbounds: clientSides.map(({ inbound }) => inbound),
     sse: clientSides.find(({ sse }) => sse !== undefined)?.sse,
-    forwardAuthorization: config.backend.authorization === 'forward',
+    forwarding: openForwarding(config, trusted),
     metadata: openMetadata(config, publicUrl),
   };
+}
+
+function openForwarding({ backend }: RouteConfig, trusted: TrustedProxies): Forwarding {
+  const { url, headers, authorization, forward } = backend;
+  return new Forwarding({
+    ...forward,
+    authorization: authorization === 'forward',
+    fixed: new Set(Object.keys(headers)),
+    fixedParameters: new Set(url === undefined ? [] : new URL(url).searchParams.keys()),
+    trusted,
+  });
 }
 
 function guardOf({ listen, publicUrl }: Config): RequestGuard {
@@ -144,13 +158,17 @@ function openPipeline(
 function openServer(
   { listen, publicUrl, limits, keepAliveMs }: Config,
   endpoints: readonly Endpoint[],
-  parts: SharedParts & { readonly guard: RequestGuard; readonly pipeline: RequestPipeline },
+  parts: SharedParts & {
+    readonly guard: RequestGuard;
+    readonly pipeline: RequestPipeline;
+    readonly trusted: TrustedProxies;
+  },
 ): HttpServer {
   return new HttpServer({
     endpoints,
     pipeline: parts.pipeline,
     guard: parts.guard,
-    requestIds: new RequestIds(new TrustedProxies(listen.trustedProxies)),
+    requestIds: new RequestIds(parts.trusted),
     publicPath: publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, ''),
     ticker: parts.ticker,
     bodyBytes: limits.bodyBytes,

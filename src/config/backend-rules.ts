@@ -11,7 +11,14 @@ const MODERN_ERAS: ReadonlySet<string> = new Set(['modern', '2026-07-28']);
 
 /** Keys of a server that is started, and keys of a server at a URL. */
 const KEYS_OF_COMMAND: readonly string[] = ['args', 'env', 'cwd', 'process'];
-const KEYS_OF_URL: readonly string[] = ['transport', 'messagesUrl', 'headers', 'hostHeader', 'authorization'];
+const KEYS_OF_URL: readonly string[] = [
+  'transport',
+  'messagesUrl',
+  'headers',
+  'hostHeader',
+  'authorization',
+  'forward',
+];
 
 export function checkBackend(document: ConfigDocument, backend: readonly Segment[]): void {
   checkKind(document, backend);

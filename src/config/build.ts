@@ -2,7 +2,14 @@
 
 import type { RawConfig, RawRoute } from './raw.js';
 import { reservedHeaderReason } from './reserved-headers.js';
-import { CACHED_METHODS, type CommandConfig, type Config, type LogLevel, type RouteConfig } from './types.js';
+import {
+  CACHED_METHODS,
+  type CommandConfig,
+  type Config,
+  type ForwardConfig,
+  type LogLevel,
+  type RouteConfig,
+} from './types.js';
 import { parseDuration, parseSize } from './units.js';
 
 /** Defaults that the schema cannot have: callers without a credential have another one. */
@@ -70,6 +77,7 @@ function buildRoute(raw: RawRoute): RouteConfig {
       headers: sentHeaders(backend.headers),
       ...(backend.hostHeader !== undefined && { hostHeader: backend.hostHeader }),
       authorization: authorizationOf(backend),
+      forward: forwardOf(backend.forward),
     },
     sessions: {
       isolation: sessions.isolation,
@@ -111,6 +119,15 @@ function buildRoute(raw: RawRoute): RouteConfig {
       totalMs: milliseconds(timeouts.total),
       streamMs: millisecondsOrOff(timeouts.stream),
     },
+  };
+}
+
+function forwardOf({ headers, query, neutral }: ForwardConfig): ForwardConfig {
+  const lower = (name: string): string => name.toLowerCase();
+  return {
+    headers: typeof headers === 'string' ? headers : headers.map(lower),
+    query,
+    neutral: neutral.map(lower),
   };
 }
 

@@ -119,6 +119,16 @@ export interface BackendConfig {
   readonly hostHeader?: string;
   /** What happens to the caller's `Authorization` header. */
   readonly authorization: 'forward' | 'drop';
+  readonly forward: ForwardConfig;
+}
+
+/** What of a caller's request is forwarded beside the message and its credentials. */
+export interface ForwardConfig {
+  /** Names in lower case, in which `*` stands for any characters. */
+  readonly headers: 'all' | 'none' | readonly string[];
+  readonly query: boolean;
+  /** Names in lower case of headers that change no answer. */
+  readonly neutral: readonly string[];
 }
 
 export interface RouteSessionsConfig {

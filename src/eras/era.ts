@@ -189,7 +189,7 @@ export interface Inbound {
 export interface SseInbound {
   /**
    * Opens the event stream of a client.
-   * @param messagesPath to which the client posts its messages, on the origin of the stream
+   * @param messagesPath path and query to which the client posts its messages, on the origin of the stream
    */
   open(call: StreamCall, messagesPath: string): void;
   /** @param sessionId of the stream, from the URL that the client posts to */

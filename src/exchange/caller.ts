@@ -5,6 +5,11 @@ import type { ForwardedHeaders } from './forwarded-headers.js';
 import type { LogLevel } from './log-levels.js';
 import type { EraName, Revision } from './revision.js';
 
+/** Equal for requests that may get the same answers: of one principal, with equal headers and queries. */
+export function identityOf({ principal, forwarded }: Pick<Caller, 'principal' | 'forwarded'>): string {
+  return forwarded.variant === undefined ? principal : `${principal} ${forwarded.variant}`;
+}
+
 /** Who sends a request: what each era says in a place of its own. */
 export interface Caller {
   readonly era: EraName;

@@ -2,7 +2,7 @@ import type { JsonNode, RequestId } from '../jsonrpc/index.js';
 import type { Caller } from './caller.js';
 import type { Channel, ClientAnswer, ServerMessage, ServerRequest } from './channel.js';
 import { cancelled } from './errors.js';
-import type { ForwardedHeaders } from './forwarded-headers.js';
+import { type ForwardedHeaders, withCredentials } from './forwarded-headers.js';
 import type { EraName } from './revision.js';
 import type { TaskKeeper } from './tasks.js';
 import { NOWHERE, type UnorderedSetItem } from './utils/unordered-set.js';
@@ -205,9 +205,12 @@ export class Exchange implements UnorderedSetItem {
     return tries.length === 0 ? undefined : Promise.all(tries);
   }
 
-  /** Uses other credentials of the client from now on. */
-  renew(forwarded: ForwardedHeaders): void {
-    if (forwarded !== this.#caller.forwarded) this.#caller = { ...this.#caller, forwarded };
+  /** Uses other credentials of the client from now on. Its other headers and its query are those of the call. */
+  renew(renewed: ForwardedHeaders): void {
+    const { forwarded: present } = this.#caller;
+    if (renewed === present) return;
+    const forwarded = withCredentials(present, renewed);
+    this.#caller = { ...this.#caller, forwarded };
   }
 
   /** The client follows the call under another progress token, or under none. */

@@ -4,6 +4,7 @@ import type { Inbound, SseInbound } from '../eras/index.js';
 import type { RouteService } from '../exchange/route-service.js';
 import type { Batch, Frame } from '../jsonrpc/index.js';
 import { endRefused, MISPLACED_BATCH } from './errors.js';
+import type { Forwarding } from './forwarding.js';
 import type { Receiver } from './post.js';
 
 /** A route as the HTTP server knows it. */
@@ -12,8 +13,8 @@ export interface Endpoint {
   readonly inbounds: readonly Inbound[];
   /** For clients on HTTP+SSE; undefined where the route does not serve them. */
   readonly sse: SseInbound | undefined;
-  /** Whether the backend gets the caller's credentials. */
-  readonly forwardAuthorization: boolean;
+  /** Selects what of a request goes to the backend. */
+  readonly forwarding: Forwarding;
   /** Protected resource metadata; undefined where the backend gets no credentials of callers. */
   readonly metadata: ResourceMetadata | undefined;
 }

@@ -12,6 +12,9 @@ export interface SseEndpointOptions extends EndpointOptions {
   readonly publicPath: string;
 }
 
+/** Parameter that names the stream of a message. */
+const SESSION_ID = 'sessionId';
+
 /** The two paths of a route for HTTP+SSE: `<path>/sse` for the stream, `<path>/messages` for what the client sends. */
 export class SseEndpoint {
   readonly #endpoint: Endpoint;
@@ -30,12 +33,15 @@ export class SseEndpoint {
     const messages = `${path}/messages`;
     this.#route(fastify, `${path}/sse`, 'GET', (request, response) => {
       const call = callOf(this.#endpoint, request, response);
-      this.#inbound.open(call, `${this.#options.publicPath}${messages}`);
+      const { query } = call.forwarded;
+      // What the client asks for in the URL of its stream is for all its messages.
+      const suffix = query === undefined ? '' : `?${query}`;
+      this.#inbound.open(call, `${this.#options.publicPath}${messages}${suffix}`);
     });
     this.#route(fastify, messages, 'POST', (request, response) => {
-      const call = callOf(this.#endpoint, request, response);
+      const call = callOf(this.#endpoint, request, response, SESSION_ID);
       const { searchParams } = new URL(request.message.url ?? '/', 'http://localhost');
-      const sessionId = searchParams.get('sessionId') ?? undefined;
+      const sessionId = searchParams.get(SESSION_ID) ?? undefined;
       const receiver = { pass: this.#inbound.post.bind(this.#inbound, service, call, sessionId) };
       new Post(receiver, request, call, this.#options).start();
     });

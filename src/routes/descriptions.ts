@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Caller } from '../exchange/caller.js';
+import { type Caller, identityOf } from '../exchange/caller.js';
 import type { ServerDescription } from '../exchange/outbound.js';
 
 interface Entry {
@@ -43,8 +43,8 @@ export class Descriptions {
   }
 }
 
-function keyOf({ era, principal, capabilities }: Caller): string {
-  return `${era} ${principal} ${capabilities.key}`;
+function keyOf(caller: Caller): string {
+  return `${caller.era} ${identityOf(caller)} ${caller.capabilities.key}`;
 }
 
 /** Bytes, at most: characters of strings may take two. */

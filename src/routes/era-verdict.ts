@@ -2,7 +2,7 @@ import type { ProbeFinding } from '../eras/index.js';
 import type { BackendLabel } from '../exchange/backend-label.js';
 import { ExchangeError, exchangeError } from '../exchange/errors.js';
 import { faultsTo } from '../exchange/failures.js';
-import type { ForwardedHeaders } from '../exchange/forwarded-headers.js';
+import { type ForwardedHeaders, isSameVariant } from '../exchange/forwarded-headers.js';
 import type { EraName } from '../exchange/revision.js';
 import { BACKEND_ERRORS } from '../upstream/backend-errors.js';
 
@@ -28,7 +28,7 @@ export interface EraVerdictOptions extends BackendLabel {
 
 interface Probing {
   /** The credential that the probe is sent with. */
-  readonly authorization: string | undefined;
+  readonly forwarded: ForwardedHeaders;
   readonly found: Promise<Verdict | undefined>;
 }
 
@@ -107,18 +107,17 @@ export class EraVerdict {
 
   /** One probe at a time, of which all get the result. */
   async #find(forwarded: ForwardedHeaders): Promise<Verdict | undefined> {
-    const { authorization } = forwarded;
     const probing = this.#probing;
     if (probing !== undefined) {
       const verdict = await probing.found;
-      if (verdict !== undefined || probing.authorization === authorization) return verdict;
+      if (verdict !== undefined || isSameCaller(probing.forwarded, forwarded)) return verdict;
       // What is refused to one credential may be open to another.
       return this.#probe(forwarded);
     }
     const found = this.#probe(forwarded).finally(() => {
       this.#probing = undefined;
     });
-    this.#probing = { authorization, found };
+    this.#probing = { forwarded, found };
     return found;
   }
 
@@ -166,4 +165,9 @@ export class EraVerdict {
     if (before?.era !== era || before.reason !== reason) this.#options.onVerdict(verdict);
     return verdict;
   }
+}
+
+/** Whether a backend cannot tell two callers apart. */
+function isSameCaller(a: ForwardedHeaders, b: ForwardedHeaders): boolean {
+  return a.authorization === b.authorization && isSameVariant(a, b);
 }

@@ -7,6 +7,7 @@ import type { Connection } from './connections.js';
 import { TransportError, type TransportFailure, transportErrorFrom } from './errors.js';
 import type { HttpTarget } from './http-target.js';
 import { openBody } from './open-body.js';
+import { joinQuery, splitQuery, withoutQuery } from './query.js';
 import { resolveRedirect } from './redirect.js';
 import type { ResponseHeaders } from './response-headers.js';
 import type { ResponseSink, UpstreamRequest } from './transport.js';
@@ -17,6 +18,8 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
   readonly #target: HttpTarget;
   readonly #request: Dispatcher.DispatchOptions;
   readonly sink: ResponseSink;
+  /** Of the caller, which is joined with the path. */
+  readonly #query: string | undefined;
   #connection: Connection;
   /** Undefined until the request is written to a connection. */
   #controller: Dispatcher.DispatchController | undefined;
@@ -37,15 +40,17 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
   constructor(
     target: HttpTarget,
     method: Dispatcher.HttpMethod,
-    headers: readonly string[],
+    given: readonly string[],
     body: Buffer | readonly Buffer[] | null,
     sink: ResponseSink,
   ) {
+    const { headers, query } = withoutQuery(given);
     this.#target = target;
+    this.#query = query;
     this.#connection = target.connections.acquire();
     // undici documents iterables of buffers as bodies and does not write to the headers; its types say neither.
     this.#request = {
-      path: target.path,
+      path: joinQuery(target.path, query),
       method,
       headers: headers as string[],
       body: body as Buffer | null,
@@ -163,7 +168,8 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
   /** Learns from the status of a request that was not carried out. @returns whether to repeat it accordingly */
   #willRepeat(status: number): boolean {
     const { method, path, headers } = this.#request;
-    if (this.#target.learnPath(method, path, status)) this.#nextPath = this.#target.path;
+    if (this.#target.learnPath(method, splitQuery(path, this.#query), status))
+      this.#nextPath = joinQuery(this.#target.path, this.#query);
     else if (status === 406) {
       const accepted = this.#target.learnAccept(headers as string[]);
       if (accepted === undefined) return false;
@@ -225,7 +231,7 @@ export class HttpUpstreamRequest implements Dispatcher.DispatchHandler, BodyOwne
   #redirect(status: number, location: string | string[] | undefined): void {
     const target = resolveRedirect(this.#target, this.#request, status, location, ++this.#redirects);
     if (target instanceof TransportError) this.fail(target);
-    else this.#nextPath = target;
+    else this.#nextPath = joinQuery(splitQuery(target, this.#query), this.#query);
   }
 
   fail(error: TransportError): void {

@@ -45,6 +45,7 @@ test('a file with one path and one URL gets every default', () => {
           transport: 'auto',
           headers: {},
           authorization: 'forward',
+          forward: { headers: 'all', query: true, neutral: [] },
         },
         sessions: { isolation: 'principal', max: 100, idleMs: 300_000, lost: [] },
         questions: {
@@ -94,7 +95,8 @@ routes:
   - path: /
     legacySse: true
     backend: { url: "https://b/mcp?key=1", era: 2025-06-18, leg: legacy, transport: http-sse,
-               messagesUrl: "https://m/in", headers: { X-Key: a b }, hostHeader: "localhost:3000", authorization: drop }
+               messagesUrl: "https://m/in", headers: { X-Key: a b }, hostHeader: "localhost:3000", authorization: drop,
+               forward: { headers: [X-*], query: false, neutral: [Accept-Language] } }
     sessions: { isolation: call, max: 5, idle: 1s, lost: [{ status: 500 }, { status: 200, message: gone }] }
     questions: { timeout: 2s, roots: ask, maxParked: 6, maxParkedPerPrincipal: 7 }
     tasks: { optional: task, ttl: 2m, max: 8, maxPerPrincipal: 9 }
@@ -140,6 +142,7 @@ routes:
           headers: { 'x-key': 'a b' },
           hostHeader: 'localhost:3000',
           authorization: 'drop',
+          forward: { headers: ['x-*'], query: false, neutral: ['accept-language'] },
         },
         sessions: {
           isolation: 'call',

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { RouteService } from '../../src/exchange/route-service.js';
 import { Ticker } from '../../src/exchange/utils/ticker.js';
+import { Forwarding } from '../../src/http/forwarding.js';
 import { RequestGuard } from '../../src/http/origins.js';
 import { RequestPipeline } from '../../src/http/pipeline.js';
 import { RequestIds } from '../../src/http/request-id.js';
@@ -17,8 +18,18 @@ afterEach(async () => {
 function serverWithEndpoint(): HttpServer {
   const ticker = new Ticker();
   const service = { path: '/mcp' } as RouteService;
+  const trusted = new TrustedProxies([]);
+  const forwarding = new Forwarding({
+    headers: 'all',
+    query: true,
+    neutral: [],
+    authorization: true,
+    fixed: new Set(),
+    fixedParameters: new Set(),
+    trusted,
+  });
   const server = new HttpServer({
-    endpoints: [{ service, inbounds: [], sse: undefined, forwardAuthorization: true, metadata: undefined }],
+    endpoints: [{ service, inbounds: [], sse: undefined, forwarding, metadata: undefined }],
     pipeline: new RequestPipeline({ onFault: () => {} }),
     guard: new RequestGuard({
       host: '127.0.0.1',
@@ -26,7 +37,7 @@ function serverWithEndpoint(): HttpServer {
       allowedHosts: [],
       allowedOrigins: [],
     }),
-    requestIds: new RequestIds(new TrustedProxies([])),
+    requestIds: new RequestIds(trusted),
     ticker,
     bodyBytes: 1_000,
     keepAliveMs: 15_000,

@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 const caller = (principal: string, session?: ClientSession) =>
-  ({ era: 'modern', principal, capabilities: { key: '{}' }, session }) as unknown as Caller;
+  ({ era: 'modern', principal, capabilities: { key: '{}' }, forwarded: {}, session }) as unknown as Caller;
 const ann = caller('ann');
 const description = { era: 'legacy', ttlMs: 1_000 } as ServerDescription;
 

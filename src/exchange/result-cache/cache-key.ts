@@ -41,7 +41,7 @@ export function cacheKey(
   if (size > MAX_PARAMS_BYTES + (params.meta === undefined ? 0 : params.meta.end - params.meta.start))
     return undefined;
   if (isRetry(params)) return undefined;
-  const shared = `${caller.era} ${caller.revision} ${method} ${paramsText(params)} ${caller.capabilities.key}`;
+  const shared = `${caller.era} ${caller.revision} ${method} ${paramsText(params)} ${caller.capabilities.key} ${caller.forwarded.variant ?? ''}`;
   return {
     own: `${shared} ${caller.principal} ${keyText(caller.clientInfo ?? '')}`,
     shared: caller.forwarded.authorization === undefined ? shared : undefined,

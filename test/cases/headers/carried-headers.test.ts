@@ -6,16 +6,10 @@ import { sleep } from '../../support/net.js';
 const ENDS_HERE = {
   cookie: 'session=secret',
   origin: 'http://localhost:1234',
-  referer: 'http://localhost:1234/page',
   'sec-fetch-mode': 'cors',
-  'accept-language': 'de',
   'accept-encoding': 'br',
   'last-event-id': '7',
-  'x-api-key': 'secret',
   'proxy-authorization': 'Basic c2VjcmV0',
-  'x-forwarded-for': '10.0.0.1',
-  forwarded: 'for=10.0.0.1',
-  'user-agent': 'Client/1.0',
   te: 'trailers',
 };
 
@@ -28,7 +22,7 @@ describe.each(CELLS)('%s', (cell) => {
 
   const received = (method: string) => rig.backend.received(method).at(-1)?.headers ?? {};
 
-  test('sends a backend what it needs to know, and nothing else of the client', async () => {
+  test('sends a backend what it needs to know, and nothing of the client that ends at the gateway', async () => {
     await rig.call('tools/call', { name: 'echo' }, { headers: ENDS_HERE });
     const headers = received('tools/call');
     expect(headers).toMatchObject({

@@ -51,8 +51,9 @@ describe.each(['legacy', 'modern'] as const)('in front of a %s backend', (era) =
     },
   );
 
-  test('the query of the client does not travel on to the backend', () => {
-    expect(new Set(backend.requests.map(({ url }) => url))).toEqual(new Set(['/mcp']));
+  test('the query of the client travels on to the path of the backend', () => {
+    const urls = backend.requests.map(({ url }) => url);
+    expect(new Set(urls)).toEqual(new Set(['/mcp', '/mcp?x=1', '/mcp?x=1&y=%20']));
   });
 
   const others = METHODS.filter(

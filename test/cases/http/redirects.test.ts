@@ -203,10 +203,10 @@ describe.each(['legacy', 'modern'] as const)('a %s backend', (era) => {
     expect(paths(backend).at(-1)).toBe('/mcp');
   });
 
-  test('with a query in its URL is asked with that query', async () => {
+  test('with a query in its URL is asked with that query, and that of the client after it', async () => {
     const { backend, gateway } = await start(era, () => undefined, { path: '/mcp?key=a%20b&x' });
     expect((await modern(gateway.url('/mcp?other=1'), 'tools/list')).status).toBe(200);
-    expect(new Set(paths(backend))).toEqual(new Set(['/mcp?key=a%20b&x']));
+    expect(new Set(paths(backend))).toEqual(new Set(['/mcp?key=a%20b&x', '/mcp?key=a%20b&x&other=1']));
   });
 });
 

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { Caller } from '../../../exchange/caller.js';
+import { type Caller, identityOf } from '../../../exchange/caller.js';
 import { type Change, changeOf, LIST_CHANGES } from '../../../exchange/changes/change.js';
 import type { ChangeFilter } from '../../../exchange/changes/change-filter.js';
 import type { Subscriber, Subscription } from '../../../exchange/changes/subscription.js';
@@ -123,5 +123,6 @@ export class LegacyOutbound implements Outbound {
 
 /** Equal for handshakes that a backend cannot tell apart. */
 function breakerKey({ capabilities, clientInfo, forwarded }: HandshakeParams): string {
-  return [principalOf(forwarded.authorization), keyText(capabilities), keyText(clientInfo)].join(' ');
+  const principal = principalOf(forwarded.authorization);
+  return [identityOf({ principal, forwarded }), keyText(capabilities), keyText(clientInfo)].join(' ');
 }

@@ -41,6 +41,8 @@ export class SessionHeaders {
   readonly #sessionId: string | undefined;
   readonly #post: readonly string[];
   #cookies: CookieJar | undefined;
+  /** The latest list, for requests that forward the same. */
+  #latest: { readonly forwarded: ForwardedHeaders; readonly list: readonly string[] } | undefined;
 
   /** @param cookies value of the `Cookie` header to begin with */
   constructor(revision: Revision, sessionId: string | undefined, cookies?: string) {
@@ -53,9 +55,11 @@ export class SessionHeaders {
   /** Headers of a POST or DELETE. */
   post(forwarded: ForwardedHeaders): readonly string[] {
     // Most requests of a session have the same headers and share one list.
-    return forwarded === NO_FORWARDED && this.#cookies === undefined
-      ? this.#post
-      : this.#complete([...this.#post], forwarded);
+    if (this.#cookies !== undefined) return this.#complete([...this.#post], forwarded);
+    if (forwarded === NO_FORWARDED) return this.#post;
+    if (this.#latest?.forwarded !== forwarded)
+      this.#latest = { forwarded, list: this.#complete([...this.#post], forwarded) };
+    return this.#latest.list;
   }
 
   /** Headers of a GET. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Caller } from '../../../exchange/caller.js';
+import { type Caller, identityOf } from '../../../exchange/caller.js';
 import type { ClientAnswer } from '../../../exchange/channel.js';
 import { ServerRequestRefused } from '../../../exchange/errors.js';
 import { keyText } from '../../../exchange/utils/hash.js';
@@ -56,6 +56,6 @@ export class Roots {
 }
 
 /** Under which the roots of a caller are kept. */
-export function keyOf({ principal, clientInfo }: Caller): string {
-  return `${principal} ${keyText(clientInfo ?? '')}`;
+export function keyOf(caller: Caller): string {
+  return `${identityOf(caller)} ${keyText(caller.clientInfo ?? '')}`;
 }

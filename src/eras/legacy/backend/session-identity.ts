@@ -1,6 +1,5 @@
-import type { Caller } from '../../../exchange/caller.js';
+import { type Caller, identityOf } from '../../../exchange/caller.js';
 import type { ClientCapabilities } from '../../../exchange/client-capabilities.js';
-import type { Principal } from '../../../exchange/credentials.js';
 import { keyText } from '../../../exchange/utils/hash.js';
 import { type DeclaredCapabilities, declaredCapabilities } from '../wire/client-capabilities.js';
 
@@ -18,7 +17,7 @@ export interface SessionIdentity {
 
 /** An identity with what it was made from. */
 interface LatestIdentity extends SessionIdentity {
-  readonly principal: Principal;
+  readonly owner: string;
   readonly callerInfo: string | undefined;
 }
 
@@ -40,13 +39,15 @@ export class SessionIdentities {
     this.#options = options;
   }
 
-  of({ principal, neutralCapabilities, clientInfo: callerInfo }: Caller): SessionIdentity {
+  of(caller: Caller): SessionIdentity {
+    const { neutralCapabilities, clientInfo: callerInfo } = caller;
+    const owner = identityOf(caller);
     const latest = this.#latest.get(neutralCapabilities);
-    if (latest?.principal === principal && latest.callerInfo === callerInfo) return latest;
+    if (latest?.owner === owner && latest.callerInfo === callerInfo) return latest;
     const { text, allowServerRequests } = this.#declaredFor(neutralCapabilities);
     const clientInfo = callerInfo ?? this.#options.ownInfo;
-    const key = `${principal} ${keyText(text)} ${keyText(clientInfo)}`;
-    const identity = { key, capabilities: text, clientInfo, allowServerRequests, principal, callerInfo };
+    const key = `${owner} ${keyText(text)} ${keyText(clientInfo)}`;
+    const identity = { key, capabilities: text, clientInfo, allowServerRequests, owner, callerInfo };
     this.#latest.set(neutralCapabilities, identity);
     return identity;
   }

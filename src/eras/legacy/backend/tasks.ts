@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { identityOf } from '../../../exchange/caller.js';
 import { EXCHANGE_ERRORS } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
@@ -78,7 +79,7 @@ export class LegacyTasks {
   async shouldRun({ request, caller, taskKeeper }: Exchange, session: BackendSession): Promise<boolean> {
     if (request.method !== 'tools/call' || request.name === undefined || !this.supports(session))
       return false;
-    const key = `${caller.principal} ${caller.neutralCapabilities.key}`;
+    const key = `${identityOf(caller)} ${caller.neutralCapabilities.key}`;
     let known = this.#support.get(key);
     if (known === undefined || performance.now() - known.readAt > session.backend.times.taskSupportMs) {
       const tools = readTaskSupport(session, caller.forwarded);

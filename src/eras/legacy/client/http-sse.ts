@@ -101,7 +101,9 @@ export class SseClients implements SseInbound {
     this.#clients.set(client.id, client);
     this.#withoutSession.add(client);
     response.onEnd(() => this.#onEnd(client));
-    const endpoint = new Rope().push(`${messagesPath}?sessionId=${client.id}`);
+    const endpoint = new Rope().push(
+      `${messagesPath}${messagesPath.includes('?') ? '&' : '?'}sessionId=${client.id}`,
+    );
     response.openStream(sseEvent(endpoint, { event: 'endpoint' }));
   }
 

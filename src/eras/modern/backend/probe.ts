@@ -36,8 +36,7 @@ export async function probe(options: ProbeOptions): Promise<ProbeResult> {
 async function discover(options: ProbeOptions): Promise<RpcReply> {
   const { transport, ticker, ownInfo, timeoutMs, forwarded } = options;
   const { method, params } = discoverRequest(ownInfo);
-  const { authorization } = forwarded;
-  const headers = requestHeaders(method, undefined, authorization === undefined ? {} : { authorization });
+  const headers = requestHeaders(method, undefined, forwarded);
   // A number, since some servers accept no strings.
   const id = numberId(1);
   const rpc = new RpcCall(id, ticker, { ...SILENT, endpointRefuses: true });

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { BackendLabel } from '../../../exchange/backend-label.js';
-import type { Caller } from '../../../exchange/caller.js';
+import { type Caller, identityOf } from '../../../exchange/caller.js';
 import { readCapabilities } from '../../../exchange/client-capabilities.js';
 import { ignoreFailure } from '../../../exchange/failures.js';
 import type { ServerDescription } from '../../../exchange/outbound.js';
@@ -21,9 +21,9 @@ const MAX_CALLERS = 500;
 const MAKES_TASKS_TTL_MS = 60_000;
 const NO_TOOLS: ToolMap = new Map();
 
-/** Equal for callers to whom a backend describes itself equally: it may depend on the credential and the capabilities. */
+/** Equal for callers to whom a backend describes itself equally: it may depend on the credential, the headers and the capabilities. */
 export function callerKey(caller: Caller): string {
-  return `${caller.principal} ${caller.capabilities.key}`;
+  return `${identityOf(caller)} ${caller.capabilities.key}`;
 }
 
 /** Equal for callers whose requests a backend cannot tell apart. */

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { BackendLabel } from '../../../exchange/backend-label.js';
-import type { Caller } from '../../../exchange/caller.js';
+import { type Caller, identityOf } from '../../../exchange/caller.js';
 import type { DeclaredError } from '../../../exchange/declare-errors.js';
 import { EXCHANGE_ERRORS, type ExchangeError, exchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
@@ -78,7 +78,7 @@ export class SessionTasks {
     if (task === undefined)
       throw this.#invalid(MODERN_BACKEND_ERRORS.ERAGATE_TASK_INVALID, 'answered with what is no task');
     const { caller, request } = exchange;
-    const name = this.#names.seal(caller.principal, { kind: 'task', id: task.taskId, tool: request.name });
+    const name = this.#names.seal(identityOf(caller), { kind: 'task', id: task.taskId, tool: request.name });
     return { ...this.#taskOutcome(bytes, result, name), isTask: true };
   }
 
@@ -86,7 +86,7 @@ export class SessionTasks {
   handleOfResult(exchange: Exchange, result: ResultOutcome, place: ResultPlace): Outcome {
     const task = completedTask(place.ttlMs);
     const number = place.keep(task, result);
-    const name = this.#names.seal(exchange.caller.principal, { kind: 'kept', number });
+    const name = this.#names.seal(identityOf(exchange.caller), { kind: 'kept', number });
     return { ...keptOutcome(task, result, name), isTask: true };
   }
 
@@ -122,7 +122,7 @@ export class SessionTasks {
     const { method, params } = request;
     const answer = Object.hasOwn(this.#methods, method) ? this.#methods[method] : undefined;
     if (answer === undefined) return gatewayError(EXCHANGE_ERRORS.ERAGATE_METHOD_NOT_FOUND, { method });
-    const known = this.#names.open(params, caller.principal);
+    const known = this.#names.open(params, identityOf(caller));
     return known === undefined ? taskNotFound() : answer(exchange, known);
   }
 
@@ -229,7 +229,7 @@ export class SessionTasks {
   }
 }
 
-const keyOf = ({ principal }: Caller, taskId: string): string => `${principal} ${taskId}`;
+const keyOf = (caller: Caller, taskId: string): string => `${identityOf(caller)} ${taskId}`;
 
 function keptOutcome(task: string, { bytes, node }: ResultOutcome, name: string): ResultOutcome {
   const text = Buffer.from(task);

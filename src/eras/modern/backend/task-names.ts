@@ -1,4 +1,3 @@
-import type { Principal } from '../../../exchange/credentials.js';
 import type { Params } from '../../../exchange/exchange.js';
 import type { TaskLimits } from '../../../exchange/tasks.js';
 import type { Sealer } from '../../../exchange/utils/sealer.js';
@@ -22,10 +21,10 @@ export type KnownTask = Named & {
   readonly name: string;
 };
 
-type Sealed = [principal: string, kind: Named['kind'], id: string, tool: string | null];
+type Sealed = [owner: string, kind: Named['kind'], id: string, tool: string | null];
 
 /**
- * Sealed names of tasks, which clients of this route get as task ids. A name is valid for the principal that received it
+ * Sealed names of tasks, which clients of this route get as task ids. A name is valid for the caller that received it
  * only, in any process with the same key.
  */
 export class TaskNames {
@@ -37,21 +36,22 @@ export class TaskNames {
     this.#purpose = `session task ${route}`;
   }
 
-  seal(principal: Principal, named: Named): string {
+  /** @param owner identity of the caller, see `identityOf` */
+  seal(owner: string, named: Named): string {
     const sealed: Sealed =
       named.kind === 'task'
-        ? [principal, named.kind, named.id, named.tool ?? null]
-        : [principal, named.kind, named.number, null];
+        ? [owner, named.kind, named.id, named.tool ?? null]
+        : [owner, named.kind, named.number, null];
     return this.#sealer.seal(this.#purpose, JSON.stringify(sealed));
   }
 
-  /** The task that a request names; undefined for an invalid name, and for that of another principal. */
-  open({ bytes, node }: Params, caller: Principal): KnownTask | undefined {
+  /** The task that a request names; undefined for an invalid name, and for that of another caller. */
+  open({ bytes, node }: Params, caller: string): KnownTask | undefined {
     const name = node === undefined ? undefined : stringOf(bytes, getMember(bytes, node, 'taskId'));
     const content = name === undefined ? undefined : this.#sealer.open(this.#purpose, name);
     if (name === undefined || content === undefined) return undefined;
-    const [principal, kind, id, tool] = JSON.parse(content) as Sealed;
-    if (principal !== caller) return undefined;
+    const [owner, kind, id, tool] = JSON.parse(content) as Sealed;
+    if (owner !== caller) return undefined;
     return kind === 'task' ? { kind, id, tool: tool ?? undefined, name } : { kind, number: id, name };
   }
 }

@@ -130,7 +130,7 @@ export class ModernInbound implements Inbound {
     // The tools of a cached list are known already.
     const cached = exchange.notes.cache !== undefined;
     if (!cached && outcome.type === 'result' && frame.method === 'tools/list')
-      this.#listed.learn(route.path, call.principal, outcome);
+      this.#listed.learn(route.path, caller, outcome);
     if (frame.method === LISTEN && exchange.cancelled !== undefined) {
       // The gateway ends the subscription with a result; a client that has closed the stream does not get it.
       call.response.end(200, listenEnd(frame.id));

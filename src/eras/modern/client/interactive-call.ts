@@ -228,7 +228,12 @@ export class InteractiveCall implements Channel, Parkable {
     const { request, caller } = this.#exchange;
     const { bytes, node } = request.params;
     try {
-      const digest = requestDigest(request.method, bytes, node);
+      const digest = requestDigest({
+        method: request.method,
+        bytes,
+        params: node,
+        forwarded: caller.forwarded,
+      });
       this.#parkedCall = this.#store.admit(
         this,
         caller.principal,

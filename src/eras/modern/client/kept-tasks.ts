@@ -4,6 +4,7 @@ import type { Principal } from '../../../exchange/credentials.js';
 import { ownerOf } from '../../../exchange/credentials.js';
 import { CODE, ExchangeError } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
+import { isSameVariant } from '../../../exchange/forwarded-headers.js';
 import { type Outcome, ownError, ownResult } from '../../../exchange/outcome.js';
 import { type TaskKeeper, type TaskLimits, taskNotFound, tasksUndeclared } from '../../../exchange/tasks.js';
 import { abortable } from '../../../exchange/utils/abortable.js';
@@ -120,6 +121,7 @@ export class KeptTasks implements Ticking {
     const [instance, number] = JSON.parse(content) as [string, string];
     const task = instance === this.#instance ? this.#tasks.get(number) : undefined;
     if (task === undefined || performance.now() >= task.expiresAt) return undefined;
+    if (!isSameVariant(task.caller.forwarded, forwarded)) return undefined;
     if (task.caller.principal === principal) return task;
     const owner = ownerOf(forwarded.authorization);
     return owner !== undefined && owner === ownerOf(task.caller.forwarded.authorization) ? task : undefined;

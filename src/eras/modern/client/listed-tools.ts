@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { HttpCall } from '../../../downstream/http-call.js';
-import type { Principal } from '../../../exchange/credentials.js';
+import { type Caller, identityOf } from '../../../exchange/caller.js';
 import type { ResultOutcome } from '../../../exchange/outcome.js';
 import { elementsOf, getMember, type JsonNode, type RequestFrame, stringOf } from '../../../jsonrpc/index.js';
 import { mentionsAnnotation, type ParamHeader } from '../wire/header-annotations.js';
@@ -21,8 +21,8 @@ export class ListedTools {
   readonly #lists = new LRUCache<string, Annotated>({ max: MAX_LISTS });
 
   /** Reads a page of `tools/list` that is sent to a client. */
-  learn(route: string, principal: Principal, { bytes, node, form }: ResultOutcome): void {
-    const key = `${route} ${principal}`;
+  learn(route: string, caller: Caller, { bytes, node, form }: ResultOutcome): void {
+    const key = `${route} ${identityOf(caller)}`;
     const tools = getMember(bytes, node, 'tools');
     if (form === 'modern' || tools?.kind !== 'array') {
       this.#lists.delete(key);
@@ -39,15 +39,15 @@ export class ListedTools {
   /** How the headers of a `tools/call` contradict its arguments; undefined if they do not, or if the tool is not known. */
   problemOf(
     route: string,
-    { principal, headers }: HttpCall,
+    call: HttpCall,
     { method, bytes, params }: RequestFrame,
     name: string | undefined,
   ): string | undefined {
     if (this.#lists.size === 0 || method !== 'tools/call' || name === undefined || params === undefined)
       return undefined;
-    const annotated = this.#lists.get(`${route} ${principal}`)?.get(name);
+    const annotated = this.#lists.get(`${route} ${identityOf(call)}`)?.get(name);
     if (annotated === undefined) return undefined;
-    return paramHeaderProblem(bytes, getMember(bytes, params, 'arguments'), annotated, headers.params);
+    return paramHeaderProblem(bytes, getMember(bytes, params, 'arguments'), annotated, call.headers.params);
   }
 }
 

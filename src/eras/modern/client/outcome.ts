@@ -1,5 +1,6 @@
 import { CODE } from '../../../exchange/errors.js';
 import type { Exchange } from '../../../exchange/exchange.js';
+import { isPersonal } from '../../../exchange/forwarded-headers.js';
 import {
   type ErrorOutcome,
   errorObject,
@@ -110,7 +111,7 @@ function writeCached(
   outcome: ResultOutcome,
   kept: CachedResult,
 ): void {
-  const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
+  const forcePrivate = isPersonal(exchange.caller.forwarded);
   const scope = kept.freshness.shared && !forcePrivate ? 'public' : 'private';
   const text = kept.text(scope, () => {
     const own = { ...outcome, edits: new Map(outcome.edits) };
@@ -128,7 +129,7 @@ function writeCached(
 
 function writeResult({ response, id }: PendingRequest, exchange: Exchange, outcome: ResultOutcome): void {
   const { method } = exchange.request;
-  const forcePrivate = exchange.caller.forwarded.authorization !== undefined;
+  const forcePrivate = isPersonal(exchange.caller.forwarded);
   if (outcome.form === 'modern') {
     const takesTasks = declaresTasks(exchange.caller.capabilities);
     const problem = normalizeResult(method, outcome, { takesTasks, forcePrivate });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Principal } from '../../../exchange/credentials.js';
+import type { ForwardedHeaders } from '../../../exchange/forwarded-headers.js';
 import type { Sealer } from '../../../exchange/utils/sealer.js';
 import { elementsOf, type JsonNode, membersOf } from '../../../jsonrpc/index.js';
 
@@ -13,7 +14,7 @@ export interface RequestState {
   readonly principal: Principal;
   /** The owner that the credential names, for renewed credentials; undefined where it names none. */
   readonly owner?: string | undefined;
-  /** Of the method and the params of the original request. */
+  /** Of the original request: its method, params, headers and query. */
   readonly digest: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
@@ -49,9 +50,21 @@ const PER_ATTEMPT: ReadonlySet<string> = new Set(['_meta', 'inputResponses', 're
 /** Values at deeper levels are compared as text. */
 const CANONICAL_LEVELS = 64;
 
-/** A digest of method and params that is equal for a request and its retries; the order of keys does not matter. */
-export function requestDigest(method: string, bytes: Buffer, params: JsonNode | undefined): string {
+/** What of a request is the same in its retries. */
+export interface RepeatedRequest {
+  readonly method: string;
+  readonly bytes: Buffer;
+  readonly params: JsonNode | undefined;
+  readonly forwarded: ForwardedHeaders;
+}
+
+/**
+ * A digest of method, params, headers and query that is equal for a request and its retries; the order of keys does not
+ * matter.
+ */
+export function requestDigest({ method, bytes, params, forwarded }: RepeatedRequest): string {
   const hash = createHash('sha256').update(method).update('\0');
+  if (forwarded.variant !== undefined) hash.update(forwarded.variant).update('\0');
   if (params !== undefined) {
     const members = membersOf(bytes, params).filter(({ key }) => !PER_ATTEMPT.has(key));
     for (const { key, value } of [...members].sort(byKey)) {

@@ -58,7 +58,12 @@ export class Retries {
   stateFor({ request, caller }: Exchange): string {
     return this.#store.sealRetry(
       caller.principal,
-      requestDigest(request.method, request.params.bytes, request.params.node),
+      requestDigest({
+        method: request.method,
+        bytes: request.params.bytes,
+        params: request.params.node,
+        forwarded: caller.forwarded,
+      }),
       ownerOf(caller.forwarded.authorization),
     );
   }
@@ -111,7 +116,7 @@ export class Retries {
     const params = frame.params as JsonNode;
     const token = stringOf(bytes, getMember(bytes, params, 'requestState'));
     if (token === undefined) return undefined;
-    const digest = (): string => requestDigest(method, bytes, params);
+    const digest = (): string => requestDigest({ method, bytes, params, forwarded: call.forwarded });
     return this.#store.find(token, call.principal, digest, ownerOf(call.forwarded.authorization));
   }
 }

@@ -5,7 +5,7 @@ import type { ClientAnswer } from '../../../../src/exchange/channel.js';
 import { principalOf } from '../../../../src/exchange/credentials.js';
 
 const caller = (name: string, clientInfo?: string): Caller =>
-  ({ principal: principalOf(`Bearer ${name}`), clientInfo }) as unknown as Caller;
+  ({ principal: principalOf(`Bearer ${name}`), clientInfo, forwarded: {} }) as unknown as Caller;
 const listing = (uri: string): ClientAnswer => ({
   result: Buffer.from(JSON.stringify({ roots: [{ uri }] })),
 });

@@ -44,9 +44,10 @@ test('an old key opens, an unknown one does not', () => {
 
 describe('the digest of a request', () => {
   const digest = (params: string | undefined, method = 'tools/call'): string => {
-    if (params === undefined) return requestDigest(method, Buffer.alloc(0), undefined);
+    if (params === undefined)
+      return requestDigest({ method, bytes: Buffer.alloc(0), params: undefined, forwarded: {} });
     const { bytes, node } = scanned(params);
-    return requestDigest(method, bytes, node);
+    return requestDigest({ method, bytes, params: node, forwarded: {} });
   };
 
   test.each([
