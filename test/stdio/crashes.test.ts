@@ -211,7 +211,7 @@ test('a request that a process had not read when it ended is sent to the next on
   // Waits in the queue, since the pipe is full.
   const queued = call(session, 'echo', { value: 'queued' });
   await sleep(50);
-  process.kill(pid ?? 0, 'SIGKILL');
+  process.kill(pid as number, 'SIGKILL');
   await stuck;
   for (const [answer, text] of [
     [await waiting, value],
