@@ -70,8 +70,8 @@ export function backendSideOptions(
     onFault,
     ...parts,
     ownInfo: OWN_INFO,
-    // A server that is started has to come up first.
-    handshakeMs: backend.command === undefined ? timeouts.connectMs : timeouts.startMs,
+    // A server may have to come up first, also behind a proxy that accepts connections for it.
+    handshakeMs: timeouts.startMs,
     newestRevision: ERAS.some(({ revisions }) => revisions.includes(backend.era)) ? backend.era : undefined,
     sessions,
     questions: { roots: questions.roots, maxRounds: limits.rounds },

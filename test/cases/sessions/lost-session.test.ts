@@ -178,8 +178,7 @@ describe('a backend that tells of a lost session with', () => {
     const backend = await keep(
       startLegacyBackend({
         intercept: (exchange) => {
-          if (exchange.json?.method !== 'tools/call' || !lost.has(exchange.headers['mcp-session-id']))
-            return false;
+          if (exchange.method !== 'POST' || !lost.has(exchange.headers['mcp-session-id'])) return false;
           refusal(exchange);
           return true;
         },

@@ -102,7 +102,7 @@ export class BoundCalls {
       const opening = session.getStreamSettled();
       if (opening !== undefined) await abortable(exchange.signal, opening);
       const reply = await new LegacyCall(exchange, session, roots, onChange).run();
-      if (mustRepeat(reply, session, attempt)) {
+      if (await mustRepeat(reply, session, attempt, exchange)) {
         binding.forget(session);
         continue;
       }

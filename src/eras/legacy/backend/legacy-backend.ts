@@ -62,6 +62,11 @@ export class LegacyBackend implements BackendLabel {
     return this.knowsGetStream && this.#getStream?.there === false;
   }
 
+  /** The backend has opened a GET stream lately. */
+  get hasGetStream(): boolean {
+    return this.knowsGetStream && this.#getStream?.there === true;
+  }
+
   /** Whether it is known if the backend has a GET stream. */
   get knowsGetStream(): boolean {
     if (this.transport.ownsSessions === true) return true;

@@ -93,6 +93,22 @@ export class LostSessionRules {
     return isKnown(status, status >= 500 ? withData : message);
   }
 
+  /**
+   * Whether such a reply proves it by itself: HTTP refused the request before a tool saw it, or the operator named the reply.
+   * Errors at 200 and 5xx may be those of a tool that ran.
+   */
+  proves(reply: RpcReply): boolean {
+    if (reply.kind === 'failed') return false;
+    if (reply.status >= 400 && reply.status < 500) return true;
+    const text =
+      reply.kind === 'no-response'
+        ? reply.text.slice(0, MAX_CHARS)
+        : reply.frame.type === 'error'
+          ? `${reply.frame.message.slice(0, MAX_CHARS)} ${dataOf(reply.frame)}`
+          : '';
+    return this.#isConfigured(reply.status, text);
+  }
+
   #isConfigured(status: number, text: string): boolean {
     return this.#configured.some(
       (rule) => rule.status === status && text.toLowerCase().includes(rule.message?.toLowerCase() ?? ''),

@@ -75,7 +75,7 @@ export class PooledCalls {
         kept = end.kept;
         return end.outcome;
       }
-      if (mustRepeat(end.reply, session, attempt)) return undefined;
+      if (await mustRepeat(end.reply, session, attempt, exchange)) return undefined;
       return outcomeOf(exchange, session, end.reply, ttlMs);
     } finally {
       attached?.[Symbol.dispose]();

@@ -1,3 +1,5 @@
+import type { Exchange } from '../../../exchange/exchange.js';
+import { abortable } from '../../../exchange/utils/abortable.js';
 import { backendFailure } from '../../../upstream/backend-errors.js';
 import { httpDetail } from '../../../upstream/no-response.js';
 import type { RpcReply } from '../../../upstream/rpc-call.js';
@@ -6,17 +8,20 @@ import { messageIn } from './replies.js';
 import type { BackendSession } from './session.js';
 
 /**
- * Whether a request is sent again on a new session: once, and only if it was refused before it was carried out.
+ * Whether a request is sent again on a new session: once, and only if it was refused before it was carried out, which a
+ * `ping` on the session proves where the reply does not.
  * @param attempt 0 for the first
  * @throws ExchangeError if the backend does not know the new session either
  */
-export function mustRepeat(reply: RpcReply, session: BackendSession, attempt: number): boolean {
+export async function mustRepeat(
+  reply: RpcReply,
+  session: BackendSession,
+  attempt: number,
+  { caller, signal }: Exchange,
+): Promise<boolean> {
   const { lostSessions, name } = session.backend;
   if (!lostSessions.isLost(reply, session.id)) return false;
-  if (attempt === 0) {
-    session.markLost();
-    return true;
-  }
+  if (attempt === 0) return abortable(signal, session.isLostBy(reply, caller.forwarded));
   // With status 200 the tool reported about a session of its own; other refusals may be about anything.
   if (reply.kind === 'failed' || reply.status < 400 || !isAboutSession(reply)) return false;
   session.markLost();

@@ -25,8 +25,7 @@ export async function configure(
 ): Promise<boolean> {
   const { backend } = session;
   const reply = await session.timedRequest(method, new Rope().push(JSON.stringify(params)), forwarded);
-  if (backend.lostSessions.isLost(reply, session.id)) {
-    session.markLost();
+  if (await session.isLostBy(reply, forwarded)) {
     const { ERAGATE_BACKEND_SESSION_LOST } = BACKEND_ERRORS;
     throw backendFailure(backend, ERAGATE_BACKEND_SESSION_LOST, 'does not know the session any more');
   }

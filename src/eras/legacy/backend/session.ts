@@ -60,6 +60,8 @@ export class BackendSession {
   #getStream: StandaloneGetStream | undefined;
   /** The backend was known to have no standalone GET stream when it was to be opened. */
   #withoutGetStream = false;
+  /** Of the ping that is in flight. */
+  #checking: Promise<void> | undefined;
   /** Undefined until the backend sends a request. */
   #responses: ResponseQueue | undefined;
 
@@ -289,10 +291,33 @@ export class BackendSession {
     return this.#headers.cookies;
   }
 
-  /** Pings the backend, and marks the session as lost if the backend does not know it (basic/utilities/ping). */
-  async check(forwarded: ForwardedHeaders): Promise<void> {
-    const reply = await this.timedRequest('ping', undefined, forwarded);
+  /**
+   * Pings the backend, and marks the session as lost if the backend does not know it (basic/utilities/ping). Concurrent
+   * callers share one ping.
+   */
+  check(forwarded: ForwardedHeaders): Promise<void> {
+    this.#checking ??= this.#ping(forwarded).finally(() => {
+      this.#checking = undefined;
+    });
+    return this.#checking;
+  }
+
+  async #ping(forwarded: ForwardedHeaders): Promise<void> {
+    const limitMs = this.backend.times.messageMs;
+    const reply = await this.timedRequest('ping', undefined, forwarded, { limitMs });
     if (this.backend.lostSessions.isLost(reply, this.id)) this.markLost();
+  }
+
+  /**
+   * Whether a reply means that the session is lost, which marks it. Unless the reply proves it, the backend is asked, since
+   * tools report about sessions of their own in the same words.
+   */
+  async isLostBy(reply: RpcReply, forwarded: ForwardedHeaders): Promise<boolean> {
+    const { lostSessions } = this.backend;
+    if (!lostSessions.isLost(reply, this.id)) return false;
+    if (this.id === undefined || lostSessions.proves(reply)) this.markLost();
+    else if (!this.lost) await this.check(forwarded);
+    return this.lost;
   }
 
   /** The backend does not know the session any more: no further request is sent on it, not even to end it. */

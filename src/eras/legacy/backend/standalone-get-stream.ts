@@ -17,6 +17,10 @@ import type { SessionListener, SessionObserver } from './session-events.js';
 
 /** Lower limit of the pause that a server may set by `retry`. */
 const SHORTEST_PAUSE_MS = 100;
+/** The same after a stream that ended at once and brought nothing, which some servers send for ever. */
+const SHORTEST_IDLE_PAUSE_MS = 1_000;
+/** A stream that was open for longer did not end at once. */
+const SHORT_STREAM_MS = 1_000;
 /** The server has no such stream (basic/transports, "Listening for Messages from the Server"). */
 const NO_STREAM = 405;
 
@@ -57,6 +61,9 @@ export class StandaloneGetStream implements ResponseSink {
   readonly #backoff = new Backoff(RECONNECT);
   #status = 0;
   #wasOpen = false;
+  /** The last stream brought a message, or was open for more than a moment. */
+  #useful = false;
+  #openedAt = 0;
   /** The stream was not open for a time, in which messages may have been lost. */
   #missed = false;
   #sentAt = 0;
@@ -143,6 +150,7 @@ export class StandaloneGetStream implements ResponseSink {
     const { backend, observers } = this.#session;
     backend.noteGetStream();
     this.#wasOpen = true;
+    this.#openedAt = performance.now();
     this.#backoff.noteUp();
     this.#watch = { live: true };
     const missed = this.#missed;
@@ -153,6 +161,7 @@ export class StandaloneGetStream implements ResponseSink {
   }
 
   onMessage(raw: Buffer, eventId: string | undefined): void {
+    this.#useful = true;
     if (eventId !== undefined) this.#lastEventId = eventId;
     try {
       for (const frame of parseLenientFrames(toValidUtf8(raw).bytes)) {
@@ -183,8 +192,8 @@ export class StandaloneGetStream implements ResponseSink {
       // The backend may not know the event any more.
       this.#lastEventId = undefined;
       this.open();
-    } else if (this.#wasOpen) this.#session.markLost();
-    else if (status === NO_STREAM) this.#giveUp('none');
+    } else if (status === 404 && this.#wasOpen) this.#session.markLost();
+    else if (status === NO_STREAM && !this.#wasOpen) this.#giveUp('none');
     else void this.#check();
   }
 
@@ -193,10 +202,15 @@ export class StandaloneGetStream implements ResponseSink {
     this.#reopenLater();
   }
 
-  /** Finds out what 400 or 404 means: that the server has no GET, or that it does not know the session. */
+  /**
+   * Finds out what a refusal means: that the server has no GET, that it does not know the session, or that it still holds
+   * the stream before (mcp-go: 400 "session already exists"), so that the GET is tried again.
+   */
   async #check(): Promise<void> {
     await this.#session.check(this.#forwarded);
-    if (!this.#session.lost) this.#giveUp('none');
+    if (this.#session.lost) return;
+    if (this.#wasOpen || this.#session.backend.hasGetStream) this.#reopenLater();
+    else this.#giveUp('none');
   }
 
   #giveUp(reason: 'none' | 'refused'): void {
@@ -210,6 +224,7 @@ export class StandaloneGetStream implements ResponseSink {
   #endWatch(): void {
     if (this.#watch !== undefined) {
       this.#watch.live = false;
+      if (performance.now() - this.#openedAt > SHORT_STREAM_MS) this.#useful = true;
       this.#backoff.noteDown();
     }
     this.#watch = undefined;
@@ -220,6 +235,13 @@ export class StandaloneGetStream implements ResponseSink {
     this.#settle();
     if (this.#closed || this.#session.lost) return;
     const pauseMs = this.#backoff.next();
-    this.#timer = setTimeout(() => this.open(), this.#retryMs ?? pauseMs).unref();
+    this.#timer = setTimeout(() => this.open(), this.#pauseFor(pauseMs)).unref();
+    this.#useful = false;
+  }
+
+  /** The server's own pause, unless its last stream ended at once and brought nothing: then a growing one. */
+  #pauseFor(pauseMs: number): number {
+    if (this.#retryMs === undefined) return pauseMs;
+    return this.#useful ? this.#retryMs : Math.max(this.#retryMs, pauseMs, SHORTEST_IDLE_PAUSE_MS);
   }
 }
