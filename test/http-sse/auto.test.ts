@@ -19,7 +19,9 @@ afterEach(async () => {
 const RESULTS = { 'tools/list': TOOLS, 'tools/call': () => SAID() };
 
 async function gatewayTo(url: string): Promise<TestGateway> {
-  const gateway = await startGateway({ '/mcp': { backend: { url }, timeouts: { connect: '2s' } } });
+  const gateway = await startGateway({
+    '/mcp': { backend: { url }, timeouts: { connect: '2s', start: '2s' } },
+  });
   opened.push(gateway);
   return gateway;
 }

@@ -25,7 +25,7 @@ async function start(
   const gateway = await startGateway({
     '/mcp': {
       backend: { url: server.url, transport: 'http-sse', ...backend },
-      timeouts: { connect: '2s' },
+      timeouts: { connect: '2s', start: '2s' },
     },
   });
   opened.push(gateway);

@@ -98,7 +98,7 @@ describe.each([
 describe.skipIf(!hasPython)(`Python${PYTHON_NEEDED}`, () => {
   test.each(PYTHON_LIBRARIES)('sends server requests with %s on HTTP+SSE', async (library) => {
     // A Python server is slow to start on a busy machine.
-    const timeouts = { connect: '15s', probe: '15s' };
+    const timeouts = { connect: '15s', start: '15s', probe: '15s' };
     const rig = await startRig(() => startPython(library, { sse: true }), { timeouts });
     opened.push(rig);
     for (const kind of ['v1', 'v2 pin'] as const) {

@@ -34,7 +34,7 @@ describe.skipIf(!hasPython).each(PYTHON_LIBRARIES)(`a Python server with %s${PYT
   let rig: Rig;
   beforeAll(async () => {
     // The first answer of a Python server takes its time on a busy machine.
-    const timeouts = { connect: '15s', probe: '15s' };
+    const timeouts = { connect: '15s', start: '15s', probe: '15s' };
     rig = await startRig(() => startPython(library), { questions: { roots: 'ask' }, timeouts });
     if (library !== 'mcp 2.3.0') return;
     // Its modern side cannot put the questions of these tools, which shows at the first.

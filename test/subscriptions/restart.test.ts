@@ -343,7 +343,9 @@ describe('a legacy client on a legacy backend', () => {
     const backend = await startTellingLegacy();
     opened.add(backend);
     const gateway = opened.add(
-      await startGateway({ '/mcp': { backend: { url: backend.url }, timeouts: { connect: '500ms' } } }),
+      await startGateway({
+        '/mcp': { backend: { url: backend.url }, timeouts: { connect: '500ms', start: '500ms' } },
+      }),
     );
     const session = await legacy(gateway.url());
     await session.request('resources/subscribe', { uri: URI });

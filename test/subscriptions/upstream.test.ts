@@ -154,7 +154,7 @@ describe('at a legacy backend', () => {
     ['that refuses its caller', '401'],
     ['that never answers a subscription', 'hang'],
   ])('%s, a listener is refused and not kept waiting', async (_what, how) => {
-    const { backend, url } = await startRoute({}, { timeouts: { connect: '500ms' } });
+    const { backend, url } = await startRoute({}, { timeouts: { connect: '500ms', start: '500ms' } });
     await modern(url, 'tools/list');
     await sleep(20);
     if (how === 'stop') await backend.stop();
@@ -177,7 +177,7 @@ describe('at a legacy backend', () => {
   });
 
   test('one that is refused does not disturb those who listen', async () => {
-    const { backend, url } = await startRoute({}, { timeouts: { connect: '500ms' } });
+    const { backend, url } = await startRoute({}, { timeouts: { connect: '500ms', start: '500ms' } });
     const filter = { toolsListChanged: true, resourceSubscriptions: [uri(1)] };
     const listener = opened.add(await listen(url, filter));
     backend.on('resources/subscribe', () => undefined);

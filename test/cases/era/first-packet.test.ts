@@ -185,7 +185,7 @@ describe('while the backend cannot be reached', () => {
 
   test('the probe is put off where the backend takes connections and says nothing', async () => {
     const backend = await keep(startLegacyBackend({ intercept: () => true }));
-    const timeouts = { probe: '200ms', connect: '300ms' };
+    const timeouts = { probe: '200ms', connect: '300ms', start: '300ms' };
     const gateway = await keep(startGateway({ '/mcp': { backend: { url: backend.url }, timeouts } }));
     const { status, headers } = await modern(gateway.url(), 'server/discover');
     expect(status).toBe(503);

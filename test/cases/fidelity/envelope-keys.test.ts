@@ -141,7 +141,7 @@ describe('the level of log messages that a request asks for', () => {
   test('ML: does not hold up the call when the backend does not answer to it', async () => {
     const rig = await startCell('ML', {
       script: { capabilities: { tools: {}, logging: {} } },
-      route: { timeouts: { connect: '300ms' } },
+      route: { timeouts: { connect: '300ms', start: '300ms' } },
     });
     try {
       rig.on('logging/setLevel', () => undefined);

@@ -172,7 +172,7 @@ describe.each(CELLS)('%s', (cell) => {
 
 describe('an id on its way past the gateway', () => {
   test.each(CELLS)('%s: is the right one on errors of the gateway', async (cell) => {
-    const rig = await startCell(cell, { route: { timeouts: { connect: '300ms' } } });
+    const rig = await startCell(cell, { route: { timeouts: { connect: '300ms', start: '300ms' } } });
     try {
       await rig.call('tools/list');
       await rig.backend.stop();

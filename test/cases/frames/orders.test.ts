@@ -56,7 +56,7 @@ for (const [name, available, start] of SERVERS) {
     beforeAll(async () => {
       server = await start();
       gateway = await startGateway({
-        '/mcp': { backend: { url: server.url }, timeouts: { connect: '15s', probe: '15s' } },
+        '/mcp': { backend: { url: server.url }, timeouts: { connect: '15s', start: '15s', probe: '15s' } },
       });
       session = await legacy(gateway.url());
     });

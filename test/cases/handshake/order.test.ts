@@ -243,7 +243,7 @@ describe('calls that come while the handshake with the backend takes its time', 
     const backend = await keep(
       startLegacyBackend({ intercept: ({ json }) => silent && json?.method === 'initialize' }),
     );
-    const gateway = await gatewayTo(backend.url, { timeouts: { connect: '300ms' } });
+    const gateway = await gatewayTo(backend.url, { timeouts: { connect: '300ms', start: '300ms' } });
     const before = Date.now();
     const answers = await Promise.all(
       [1, 2, 3].map((id) => modern(gateway.url(), 'tools/call', echo, { id })),

@@ -170,7 +170,7 @@ describe('a legacy client that calls a tool of a modern backend with annotated a
   });
 
   test('does not wait long for a list that does not come', async () => {
-    const own = await startCell('LM', { route: { timeouts: { connect: '300ms' } } });
+    const own = await startCell('LM', { route: { timeouts: { connect: '300ms', start: '300ms' } } });
     try {
       own.on('tools/list', () => undefined);
       own.answer('tools/call', '{"content":[]}');

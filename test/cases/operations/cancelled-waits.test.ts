@@ -14,7 +14,7 @@ const keep = keeper();
 
 const never: StepHandler = () => undefined;
 /** Longer than any test takes, so that only the cancellation can end a wait. */
-const TIMEOUTS = { connect: '60s', probe: '60s', idle: '60s', total: '60s' };
+const TIMEOUTS = { connect: '60s', start: '60s', probe: '60s', idle: '60s', total: '60s' };
 
 async function gatewayTo(url: string, route: Record<string, unknown> = {}): Promise<TestGateway> {
   const gateway = await keep(startGateway({ '/mcp': { backend: { url }, timeouts: TIMEOUTS, ...route } }));

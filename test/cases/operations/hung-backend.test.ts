@@ -12,9 +12,9 @@ useVirtualTime();
 
 const keep = keeper();
 
-const TIMEOUTS = { connect: '1200ms', probe: '600ms', idle: '500ms', total: '1500ms' };
+const TIMEOUTS = { connect: '1200ms', start: '1200ms', probe: '600ms', idle: '500ms', total: '1500ms' };
 /** Long enough for others to be served meanwhile, on a busy machine as well. */
-const PATIENT = { ...TIMEOUTS, connect: '2s', probe: '800ms', total: '20s' };
+const PATIENT = { ...TIMEOUTS, connect: '2s', start: '2s', probe: '800ms', total: '20s' };
 /** Probe, handshake and some time to spare. */
 const SHORT_MS = 8_000;
 
@@ -197,7 +197,7 @@ test.each([
     let hung = false;
     const backend = await keep(begin({ intercept: () => hung }));
     const gateway = await startGateway({
-      '/hung': { backend: { url: backend.url }, timeouts: { ...TIMEOUTS, connect: '400ms' } },
+      '/hung': { backend: { url: backend.url }, timeouts: { ...TIMEOUTS, connect: '400ms', start: '400ms' } },
     });
     await keep(gateway);
     // Its era is known before it hangs.

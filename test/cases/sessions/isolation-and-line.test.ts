@@ -205,7 +205,7 @@ describe.each(['call', 'principal'])('at the limit of sessions (isolation: %s)',
         },
       }),
     );
-    const timeouts = { total: '500ms', connect: '10s' };
+    const timeouts = { total: '500ms', connect: '10s', start: '10s' };
     const gateway = await gatewayTo(backend.url, { isolation, max: 1 }, { timeouts });
     const answers = await Promise.all(['1', '2'].map((n) => callAs(gateway, `u${n}`, n)));
     for (const { status, json } of answers) {
