@@ -158,7 +158,7 @@ test('calls fail with their process, and the next one starts another', async () 
   expect(dead).toMatchObject({ status: 502, json: { id: 'k' } });
   expect((await hanging).json).toMatchObject({
     id: 'h',
-    error: { message: expect.stringContaining('SIGKILL') },
+    error: { message: expect.stringContaining('The connection to the server behind route /mcp broke') },
   });
   expect((await call(url, 'echo')).status).toBe(200);
   expect(running()).toHaveLength(1);

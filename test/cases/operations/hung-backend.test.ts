@@ -143,7 +143,7 @@ describe('a backend that hangs in the middle of its work', () => {
         ]);
         for (const { value, ms } of answers) {
           expect(ms).toBeLessThan(3_500);
-          expect(value.json.error.message).toContain('stopped in the middle of its response');
+          expect(value.json.error.message).toMatch(/timed out|stopped in the middle of its response/);
           expect([-32603, -32001]).toContain(value.json.error.code);
         }
         // Nobody waits any more, so that the backend need not work on it either.
@@ -209,7 +209,7 @@ test.each([
     for (let i = 0; i < 5; i++) {
       const { value } = await handshake();
       expect(value.json.error.code).toBe(-32603);
-      expect(value.json.error.message).toContain('did not answer initialize in time');
+      expect(value.json.error.message).toMatch(/did not (answer initialize|respond) in time/);
     }
     expect(backend.requests).toHaveLength(before);
   },
