@@ -90,8 +90,8 @@ export class SessionLookup {
 /** Responds with an error of the gateway. @throws all other errors */
 export function refuse(call: HttpCall, id: RequestId | undefined, error: unknown): undefined {
   if (!(error instanceof ExchangeError)) throw error;
-  const { status, code, message, headers } = error.outcome;
-  call.response.end(status ?? 502, errorRope(id, code, message), headers);
+  const { status, code, message, data, headers } = error.outcome;
+  call.response.end(status ?? 502, errorRope(id, code, message, data), headers);
   return undefined;
 }
 
