@@ -209,7 +209,8 @@ export class StandaloneGetStream implements ResponseSink {
   async #check(): Promise<void> {
     await this.#session.check(this.#forwarded);
     if (this.#session.lost) return;
-    if (this.#wasOpen || this.#session.backend.hasGetStream) this.#reopenLater();
+    const there = this.#wasOpen || this.#session.backend.hasGetStream;
+    if (there && this.#status !== NO_STREAM) this.#reopenLater();
     else this.#giveUp('none');
   }
 
