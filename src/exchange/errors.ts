@@ -190,19 +190,6 @@ export function badGateway(what: string, status = 502): ExchangeError {
   return new ExchangeError(ownError({ code: CODE.internal, message: what, status }));
 }
 
-/** No connection to the backend comes about, which may be over soon. */
-export function unreachable(what: string): ExchangeError {
-  return new ExchangeError(
-    ownError({ code: CODE.internal, message: what, status: 502, headers: { 'retry-after': '1' } }),
-  );
-}
-
-/** The backend cannot serve for the time being, and says how long that will take (RFC 9110, section 10.2.3). */
-export function unavailable(what: string, retryAfter: string): ExchangeError {
-  const headers = { 'retry-after': retryAfter };
-  return new ExchangeError(ownError({ code: CODE.internal, message: what, status: 503, headers }));
-}
-
 /** A limit of the gateway was reached; the client may try again later. */
 export function overloaded(what: string, retryAfterSeconds = 1): ExchangeError {
   return new ExchangeError(
