@@ -82,10 +82,17 @@ test('a gateway that does not close ends within ten seconds, with 0', async () =
 });
 
 test('a second signal ends the process at once', async () => {
-  await serve({ close: () => new Promise(() => {}) });
+  let closed = (): void => {};
+  const closing = new Promise<void>((resolve) => {
+    closed = resolve;
+  });
+  await serve({ close: () => closing });
   process.emit('SIGTERM');
   process.emit('SIGTERM');
   expect(exits).toEqual([1]);
+  // Here the process goes on, and must not be ended when the time limit of closing is over.
+  closed();
+  await vi.waitFor(() => expect(exits).toEqual([1, 0]));
 });
 
 test('a gateway that cannot listen is closed, and its signal handlers are removed', async () => {
