@@ -42,6 +42,11 @@ export interface RestoredState {
   readonly cookies?: string | undefined;
 }
 
+/** Whether HTTP refused a ping as a bad request, as a server of the other era does that took the place of this one. */
+function isPingRefused(reply: RpcReply): boolean {
+  return reply.kind === 'response' && reply.frame.type === 'error' && reply.status === 400;
+}
+
 const NO_OBSERVERS: readonly SessionObserver[] = [];
 
 /** A session with a legacy backend, from its handshake to its end. */
@@ -305,7 +310,7 @@ export class BackendSession {
   async #ping(forwarded: ForwardedHeaders): Promise<void> {
     const limitMs = this.backend.times.messageMs;
     const reply = await this.timedRequest('ping', undefined, forwarded, { limitMs });
-    if (this.backend.lostSessions.isLost(reply, this.id)) this.markLost();
+    if (this.backend.lostSessions.isLost(reply, this.id) || isPingRefused(reply)) this.markLost();
   }
 
   /**
