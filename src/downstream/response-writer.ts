@@ -51,7 +51,7 @@ export class ResponseWriter {
 
   /** Whether the client has to read before more should be written. */
   get paused(): boolean {
-    return this.#res.writableNeedDrain;
+    return needsDrain(this.#res);
   }
 
   /** Calls `listener` when the response is over: it was sent whole, or its connection closed. */
@@ -112,14 +112,17 @@ export class ResponseWriter {
   /** Calls `resume` once the client has read what was written, or its connection is closed. */
   onDrain(resume: () => void): void {
     const res = this.#res;
-    if (!res.writableNeedDrain) {
+    if (!needsDrain(res)) {
       resume();
       return;
     }
+    const { socket } = res;
     const wake = (): void => {
+      socket?.off('drain', wake);
       res.off('drain', wake).off('close', wake);
       resume();
     };
+    socket?.on('drain', wake);
     res.on('drain', wake).on('close', wake);
     this.limitUnread();
   }
@@ -150,4 +153,12 @@ export class ResponseWriter {
 /** Bytes of an event. */
 export function sizeOf(text: EventText): number {
   return typeof text === 'string' ? text.length : text.byteLength;
+}
+
+/**
+ * Whether what was written waits for the client. Of pieces that are written corked the response keeps no account, so that its
+ * connection is asked too: since Node 22 a message of 20 KB does not fill the buffer of the response.
+ */
+function needsDrain(res: ServerResponse): boolean {
+  return res.writableNeedDrain || res.socket?.writableNeedDrain === true;
 }

@@ -17,8 +17,13 @@ export function closeUnread(res: ServerResponse, limitMs = UNREAD_MS): void {
   };
   // The timeout of a socket restarts with each part of a write that the system takes.
   res.setTimeout(limitMs).on('timeout', close);
-  res.once('drain', () => {
+  // The connection tells of pieces that were written corked, of which the response keeps no account.
+  const { socket } = res;
+  const drained = (): void => {
     watched.delete(res);
-    res.off('timeout', close).setTimeout(0);
-  });
+    socket?.off('drain', drained);
+    res.off('drain', drained).off('timeout', close).setTimeout(0);
+  };
+  res.on('drain', drained);
+  socket?.on('drain', drained);
 }

@@ -119,16 +119,14 @@ export class Forwarding {
       encrypted: (socket as TLSSocket).encrypted === true,
     }).filter(([name]) => this.#isWanted(name) && !this.#options.fixed.has(name));
     for (const [name, value] of path) lines.push(name, value);
-    const urls = path.filter(([name]) => CHANGES_URLS.has(name)).map(([name, value]) => `${name}:${value}`);
     const personal = own.length > 0 || query !== undefined;
     if (lines.length === 0 && query === undefined && authorization === undefined) return NO_FORWARDED;
     return {
       ...(authorization !== undefined && { authorization }),
       lines,
       ...(query !== undefined && { query }),
-      ...((personal || urls.length > 0) && {
-        variant: sha256([query ?? '', ...own, ...urls].join('\n')).slice(0, VARIANT_CHARS),
-      }),
+      // Not the host: replicas that are reached under different ones serve the same sessions and retries.
+      ...(personal && { variant: sha256([query ?? '', ...own].join('\n')).slice(0, VARIANT_CHARS) }),
       personal,
     };
   }
@@ -191,9 +189,6 @@ const BELIEVED_OF_PROXIES: ReadonlySet<HeaderKind> = new Set([
   'host',
   'forwarded',
 ]);
-
-/** Servers make the URLs in their answers of these. */
-const CHANGES_URLS: ReadonlySet<string> = new Set(['x-forwarded-proto', 'x-forwarded-host']);
 
 function isOfPath(kind: HeaderKind): kind is keyof Given {
   return kind === 'for' || kind === 'proto' || kind === 'host' || kind === 'forwarded';

@@ -59,6 +59,7 @@ function isBrowser({ method, headers }: IncomingMessage): boolean {
   return (
     method === 'GET' &&
     accept !== undefined &&
+    headers['mcp-session-id'] === undefined &&
     /text\/html/i.test(accept) &&
     !/event-stream|json/i.test(accept)
   );

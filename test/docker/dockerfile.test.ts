@@ -1,6 +1,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,10 +27,13 @@ const USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 describe('the image of docker/Dockerfile', () => {
   const scratch = mkdtempSync(join(tmpdir(), 'eragate-image-'));
+  // The user of the image may not be allowed into the folder of this Node.
+  const node = join(scratch, 'node');
   let image: BuiltImage;
   let gateway: ChildProcess | undefined;
 
   beforeAll(async () => {
+    copyFileSync(process.execPath, node);
     chmodSync(scratch, 0o755);
     image = await buildImage(DOCKERFILE, ROOT, scratch);
   }, 300_000);
@@ -32,7 +43,7 @@ describe('the image of docker/Dockerfile', () => {
   });
 
   const command = ([program = '', ...args]: string[]): [string, string[]] => [
-    program === 'node' ? process.execPath : program,
+    program === 'node' ? node : program,
     args,
   ];
 
