@@ -22,7 +22,7 @@ export interface Expiring {
   forgetAt: number;
   /** Whose stream it is. */
   readonly principal: Principal;
-  /** The client was told to reconnect for the rest of a response. */
+  /** The client knows to reconnect for the rest of a response. */
   readonly awaited: boolean;
   forget(): void;
 }

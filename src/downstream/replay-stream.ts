@@ -47,7 +47,7 @@ export class ReplayStream implements Expiring {
   readonly #store: EventStore;
   readonly #budget: ReplayBudget;
   readonly #traits: StreamTraits;
-  /** The gateway closed the connection, and the client was told to reconnect. */
+  /** The gateway closed the connection, and the client knows to reconnect. */
   #detached = false;
   #last = 0;
   #lastRead = 0;
@@ -62,7 +62,7 @@ export class ReplayStream implements Expiring {
     this.key = streamKey(traits.kind, budget.newKey());
   }
 
-  /** Whether the connection may be closed in the middle: the client was told how to resume, and can. */
+  /** Whether the connection may be closed in the middle: the client knows how to resume, and can. */
   get detachable(): boolean {
     return this.#traits.primed && !this.#forgotten && !this.#budget.closing;
   }
@@ -158,7 +158,7 @@ export class ReplayStream implements Expiring {
     return this.#loseReader(false);
   }
 
-  /** The gateway closes the connection; the client was told to reconnect. */
+  /** The gateway closes the connection; the client knows to reconnect. */
   detach(): void {
     this.#loseReader(true);
   }

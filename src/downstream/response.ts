@@ -13,7 +13,7 @@ export interface ClientResponse {
   readonly done: boolean;
   /** The client closed the connection before the response ended, and cannot resume the stream. */
   readonly aborted: boolean;
-  /** Whether the client can receive an event: it is connected, or was told to reconnect. */
+  /** Whether the client can receive an event: it is connected, or knows to reconnect. */
   readonly reachable: boolean;
   /** Whether the client accepts an event stream. */
   readonly acceptsEvents: boolean;
@@ -43,7 +43,7 @@ export interface ClientResponse {
    */
   makeResumable(recorder: Recorder, holdMs?: number): void;
   /**
-   * Closes the connection in the middle of a stream that the client was told how to resume
+   * Closes the connection in the middle of a stream that the client knows how to resume
    * (basic/transports, "Sending Messages to the Server"). Does nothing where it was not.
    */
   detach(): void;

@@ -67,7 +67,7 @@ export class ResumableStream implements MessageStream {
     this.#connection?.tick(now, quietMs);
   }
 
-  /** Closes the connection, if the client was told how to resume. */
+  /** Closes the connection, if the client knows how to resume. */
   detach(): void {
     const connection = this.#connection;
     if (connection === undefined || !this.record.detachable) return;

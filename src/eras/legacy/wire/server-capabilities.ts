@@ -85,7 +85,7 @@ export function neutralServerCapabilities(text: string): string {
   return editedObject(bytes, root, edits).toBuffer().toString();
 }
 
-/** What a client is told of the tasks that the gateway follows for it. Listing them is not possible. */
+/** The capabilities toward a client for the tasks that the gateway follows for it. Listing them is not possible. */
 const TOOL_TASKS = '{"cancel":{},"requests":{"tools":{"call":{}}}}';
 
 /** Neutral server capabilities as a legacy client reads them: the extension becomes tasks where its revision has them. */

@@ -6,7 +6,7 @@ import type { PendingRequest } from './pending-requests.js';
 const KEPT_MS = 60_000;
 /** Sum of what is kept on one route; the oldest responses are evicted. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** What a response takes up beside its bytes. */
+/** Memory of a response beside its bytes. */
 const OVERHEAD_BYTES = 1024;
 
 /** A retry that has its response. */
